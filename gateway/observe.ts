@@ -24,10 +24,7 @@ interface Refusal {
   status: number;
 }
 
-/**
- * Returns a function that logs refusals (ASVS 5.0 16.3.2): 403 replies with their caller, at most 30 lines a minute for
- * each, and one line for each address with repeated 401 within a minute. `now` in ms.
- */
+/** Returns a function that logs refusals (ASVS 5.0 16.3.2): 403 with their caller, and repeated 401. `now` in ms. */
 export function createRefusalLog(logger: Logger, now: () => number = () => performance.now()) {
   let counts = new Map<string, number>();
   let since = now();

@@ -47,9 +47,8 @@ export type EarlyStep = (request: Request, response: GatewayResponse) => boolean
 const callbacks = new WeakMap<ServerResponse, Set<() => void>>();
 
 /**
- * Calls `done` when the reply was sent or its connection has closed. All callbacks of a response share one listener. A
- * response that is already destroyed calls nothing: check `response.destroyed` first.
- * @returns a function that cancels the call
+ * Calls `done` when the reply was sent or its connection has closed, unless `response.destroyed` already. All
+ * callbacks of a response share one listener. Returns a function that cancels the call.
  */
 export function onFinished(response: ServerResponse, done: () => void): () => void {
   let registered = callbacks.get(response);

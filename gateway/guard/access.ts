@@ -25,10 +25,7 @@ function matches(template: string[], segments: string[]): boolean {
   );
 }
 
-/**
- * Looks up paths exactly as the client sent them: case and trailing slash matter, nothing is decoded, and `:name` matches
- * one segment that is not empty. A path without parameters takes precedence over templates.
- */
+/** Looks up paths exactly as sent; `:name` matches one segment that is not empty. Fixed paths precede templates. */
 export function createAllowlist(endpoints: readonly Endpoint[]): Allowlist {
   const byPath = Map.groupBy(endpoints, (endpoint) => endpoint.path as string);
   const templates = [...byPath].map(([path, group]) => ({
@@ -71,10 +68,7 @@ export function findEndpoint(allowlist: Allowlist): Middleware {
   };
 }
 
-/**
- * Verifies the access token of endpoints that need one. Throws 401 without a valid token, 403 if the token does not allow
- * the request, and 429 for too many invalid tokens from one address.
- */
+/** Verifies the access token. Throws 401, 403 if it does not allow the request, 429 for many bad tokens of an address. */
 export function authenticate(tokens: TokenVerifier, limits: RateLimits): Middleware {
   return async (request, response, next) => {
     const { locals: context } = response;

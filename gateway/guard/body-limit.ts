@@ -20,8 +20,8 @@ function readBody(request: Request, maxBytes: number): Promise<Buffer> {
 }
 
 /**
- * Streams and counts the body. The returned stream is destroyed with 413 as soon as the body is too large, and with 400 if
- * the client disconnects; the request itself stays readable, so that it can be answered.
+ * Counts a streamed body. It is destroyed with 413 or 400 (client disconnected); the request stays readable for a
+ * reply.
  */
 function countBody(request: Request, maxBytes: number): Duplex {
   let bytes = 0;
@@ -43,8 +43,8 @@ function countBody(request: Request, maxBytes: number): Duplex {
 }
 
 /**
- * Accepts the kinds and sizes of body that the contract allows. Bodies are buffered, so that an incomplete body never
- * reaches a service and a slow client occupies no connection to a service. Uploads are streamed and counted.
+ * Accepts the contract's kinds and sizes of body. Bodies are buffered, so that a slow client occupies no connection to
+ * a service and no incomplete body reaches it. Uploads are streamed.
  */
 export const limitBody: Middleware = async (request, { locals: context }, next) => {
   if (!hasBody(request)) return next();

@@ -38,8 +38,8 @@ export function createCorsHeaders(origins: readonly string[]): CorsHeaders {
 }
 
 /**
- * Lets pages of allowed origins call the API, and answers their preflights for paths of the contract. Tokens are sent in
- * Authorization, so no credentials are allowed. Other origins get no CORS headers.
+ * Lets pages of allowed origins call the API, and answers their preflights. No credentials: tokens are in
+ * Authorization.
  */
 export function cors(headersFor: CorsHeaders, allowlist: Allowlist): Middleware {
   return (request, response, next) => {

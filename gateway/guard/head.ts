@@ -9,9 +9,8 @@ function malformed(message: string): HttpError {
 }
 
 /**
- * Finds heads that another parser may read differently (request smuggling). RFC 9112 §3.2 requires exactly one Host: a
- * proxy in front may route by another Host. Node's parser also accepts versions 0.9 and 2.0, and transfer codings before
- * `chunked`, which would hide the body; HTTP/1.0 has no transfer codings (§6.1).
+ * Finds heads that another parser may read differently (request smuggling, RFC 9112 §3.2 and §6.1). Node's parser also
+ * accepts versions 0.9 and 2.0, several Hosts, and transfer codings before `chunked`, which would hide the body.
  */
 function problemOf({ httpVersion, headers, rawHeaders }: IncomingMessage): string | undefined {
   const isOld = httpVersion === '1.0';
@@ -50,10 +49,7 @@ export function createHeadCheck() {
   return { inspect, isMalformed, refuse };
 }
 
-/**
- * RFC 3986 §3.3: slashes, pchar, percent-encoded bytes. Parsers disagree on all other characters, and on `;`: some servers
- * remove matrix parameters before they look up a path.
- */
+/** RFC 3986 §3.3 without `;`: some servers remove matrix parameters. Parsers disagree on all other characters. */
 const pathForm = /^(?:\/(?:[\w.~!$&'()*+,=:@-]|%[0-9a-f]{2})*)+$/i;
 /** Printable ASCII except `"#<>\`. Browsers do not encode []{}|^ in queries. */
 const queryForm = /^[!$-;=?-[\]-~]*$/;
@@ -86,8 +82,7 @@ function decode(text: string): string {
 
 /**
  * Checks a request's target before anything parses it, and returns its path unchanged. Every parser reads an accepted
- * target in the same way: it has no dot segments, no empty segments, no encoded structure and no absolute form
- * (RFC 9112 §3.2.2). Throws 400 `malformed_target`.
+ * target in the same way. Throws 400 `malformed_target`.
  */
 export function checkTarget(target: string): string {
   const mark = target.indexOf('?');
@@ -118,8 +113,8 @@ function parse(text: string): Address | undefined {
 }
 
 /**
- * Creates the step that finds the client's address. X-Forwarded-For is trusted from `trustedProxies` (CIDRs) only. The
- * client is its rightmost hop that is not a trusted proxy, because that hop wrote everything further left.
+ * Creates the step that finds the client's address: the rightmost hop of X-Forwarded-For that is no trusted proxy
+ * (CIDRs), because that hop wrote everything further left.
  */
 export function createClientAddress(trustedProxies: readonly string[]): EarlyStep {
   const networks = trustedProxies.map((cidr) => ipaddr.parseCIDR(cidr));

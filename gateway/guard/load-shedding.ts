@@ -7,8 +7,8 @@ import type { CorsHeaders } from './browser-headers.ts';
 import { createRestingConnections } from './resting-connections.ts';
 
 /**
- * Requests that begin in one turn of the event loop. Node accepts new connections and reads replies once in each turn, so
- * turns must be short.
+ * Requests that begin in one turn of the event loop: few, because Node accepts connections and reads once in each
+ * turn.
  */
 const maxPerTurn = 16;
 /** A full queue is answered in this time, so that its last request is answered within 500 ms. */
@@ -71,10 +71,9 @@ function createRateMeter() {
 }
 
 /**
- * Keeps replies in time under overload. Few requests begin in each turn of the event loop; others wait, the oldest first.
- * A request that finds the queue full is refused at once, and its connection rests: a refusal costs a third of an answer,
- * so answering every further request with another refusal would use the whole core. A refusal checks no token and no rate
- * limit, and writes no log line.
+ * Keeps replies in time under overload: few requests begin in each turn of the event loop, and others wait, the oldest
+ * first. If the queue is full, a request is refused without further checks and its connection rests. Refusing every
+ * request at once would use the whole core: a refusal costs a third of an answer.
  */
 export function createLoadShedding(options: LoadSheddingOptions): LoadShedding {
   const { begin, metrics, corsHeaders, drainMs, isExempt, areConnectionsShared } = options;

@@ -35,9 +35,8 @@ export const maxInFlight = 100;
 type Limiter = (subject: string) => Promise<number | undefined>;
 
 /**
- * Allows `requests` in `seconds`, counted in Redis under `rate:<name>:<subject>` for all gateways together, or in this
- * process while Redis is unavailable. rate-limiter-flexible's insuranceLimiter would hide Redis's errors from the
- * breaker, and every request would wait for a Redis that hangs.
+ * Counts in Redis under `rate:<name>:<subject>` for all gateways together, or in this process while Redis is
+ * unavailable. rate-limiter-flexible's insuranceLimiter would hide Redis's errors from the breaker.
  */
 export function createLimiter(
   redis: RedisClient,
@@ -95,8 +94,8 @@ function createInFlight() {
 }
 
 /**
- * Creates the limits of the contract: per user or machine client, or per IP address without a token. `scale` multiplies
- * them, except limits on guessing secrets. 0 disables them and the limit of requests in flight.
+ * Creates the limits per user, client or, without a token, IP address. `scale` multiplies them, except limits on
+ * guessing secrets; 0 disables them and the limit of requests in flight.
  */
 export function createRateLimits(
   redis: RedisClient,

@@ -9,10 +9,7 @@ const checkIntervalMs = 10;
 /** Connections that are read again in one check. */
 const maxPerCheck = 40;
 
-/**
- * Connections with a refused request, which are not read for a while. They are read again when their rest is over or,
- * earlier, while `isCalm`.
- */
+/** Connections with a refused request. They are read again after their rest or, earlier, while `isCalm`. */
 export function createRestingConnections(isCalm: () => boolean) {
   /** When each connection is read again, those that rest longest last. */
   const rests = [new Map<Socket, number>(), new Map<Socket, number>()];
@@ -45,8 +42,8 @@ export function createRestingConnections(isCalm: () => boolean) {
 
   return {
     /**
-     * Whether a request on the connection was sent during its rest: then its client has waited too long for an answer in
-     * time, and will be refused sooner than others.
+     * Whether the request was sent during its connection's rest: its client has waited too long, so it is refused
+     * sooner.
      */
     isEarly: (socket: Socket): boolean => woken.has(socket),
 

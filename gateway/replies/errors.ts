@@ -33,10 +33,7 @@ interface SendErrorOptions {
   headers?: OutgoingHttpHeaders;
 }
 
-/**
- * Sends an error's reply. If the request's body is still arriving, the reply is sent first and the rest of the body is
- * read and discarded for `drainMs` at most.
- */
+/** Sends an error's reply. If the body is still arriving, its rest is then read and discarded for `drainMs` at most. */
 export function sendError(
   request: IncomingMessage,
   response: AnyResponse,

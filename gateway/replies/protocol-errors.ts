@@ -39,10 +39,7 @@ function answer(socket: Duplex, error: HttpError, drainMs: number): void {
   end(socket, drainMs);
 }
 
-/**
- * Sends the error envelope for input that Node does not turn into a request: malformed heads, timeouts, CONNECT. `refuse`
- * answers a request whose head was well-formed.
- */
+/** Sends the error envelope for malformed heads, timeouts and CONNECT. `refuse` answers requests with a good head. */
 export function answerProtocolErrors(server: Server, logger: Logger, drainMs: number, refuse: Refuse): void {
   const pending = repliesOf(server);
   /** The parser reports each later chunk of a malformed connection as another error, which drains the connection. */

@@ -1,4 +1,6 @@
 import fc from 'fast-check';
+// In most lists `$` stands for the text that the code inserts.
+import lists from './framing-cases.json' with { type: 'json' };
 
 /** Bytes sent on one connection, followed by a request of a victim. */
 export interface FramingCase {
@@ -13,11 +15,6 @@ export interface FramingCase {
    */
   outcome:
     { kind: 'clean' | 'lenient'; body: string; ends?: boolean } | { kind: 'refused' } | { kind: 'answered' };
-}
-
-/** Returns the strings of a table, which are JSON strings. */
-function strings(table: string): string[] {
-  return table.match(/"(?:[^"\\]|\\.)*"/g)!.map((text) => JSON.parse(text) as string);
 }
 
 interface Carrier {
@@ -56,38 +53,12 @@ const carriersFor = (token: string): Carrier[] => [
 
 type Coding = [lines: string, kind: 'none' | 'chunked' | 'bad'];
 const te = 'Transfer-Encoding';
+const codingsOf = (lines: string[], kind: Coding[1]) => lines.map((line): Coding => [`${line}\r\n`, kind]);
 const codings: Coding[] = [
   ['', 'none'],
-  ...strings(String.raw`
-    "Transfer_Encoding: chunked" "X-Transfer-Encoding: chunked" "Transfer-Encodin: chunked" "TE: chunked"
-    "Transfer-Encoding2: chunked" "X: Transfer-Encoding: chunked" "Transfer-Encoding~: chunked"
-  `).map((line): Coding => [`${line}\r\n`, 'none']),
-  ...strings(String.raw`
-    "Transfer-Encoding: chunked" "Transfer-Encoding:chunked" "Transfer-Encoding:\tchunked"
-    "Transfer-Encoding:   chunked  " "tRANSFER-eNCODING: chunked" "Transfer-Encoding: CHUNKED"
-    "Transfer-Encoding: cHuNkEd"
-  `).map((line): Coding => [`${line}\r\n`, 'chunked']),
-  ...strings(String.raw`
-    "Transfer-Encoding: xchunked" "Transfer-Encoding: chunked\t" "Transfer-Encoding: chunkedx"
-    "Transfer-Encoding: chunked, identity" "Transfer-Encoding: identity, chunked"
-    "Transfer-Encoding: gzip, chunked" "Transfer-Encoding: chunked, gzip" "Transfer-Encoding: identity"
-    "Transfer-Encoding: \"chunked\"" "Transfer-Encoding: 'chunked'" "Transfer-Encoding: chunked;q=1"
-    "Transfer-Encoding: ;chunked" "Transfer-Encoding: ,chunked" "Transfer-Encoding: chunked,"
-    "Transfer-Encoding: chunked chunked" "Transfer-Encoding: chunked, chunked" "Transfer-Encoding: cow"
-    "Transfer-Encoding:" "Transfer-Encoding: chunk" "Transfer-Encoding: \u0000chunked"
-    "Transfer-Encoding: chunked\u0000" "Transfer-Encoding: \u000bchunked" "Transfer-Encoding: chunked\u000b"
-    "Transfer-Encoding: \fchunked" "Transfer-Encoding: \u00ffchunked" "Transfer-Encoding: chunked\u00a0"
-    "Transfer-Encoding: \u0085chunked" "Transfer-Encoding : chunked" "Transfer-Encoding\t: chunked"
-    " Transfer-Encoding: chunked" "\tTransfer-Encoding: chunked" "Transfer-Encoding\u0000: chunked"
-    "Transfer-Encoding\u00ff: chunked" "Transfer-Encoding:\r\n chunked" "Transfer-Encoding:\r\n\tchunked"
-    "Transfer-Encoding\r\n : chunked" "Transfer-Encoding: chun\r\n ked" "X: y\nTransfer-Encoding: chunked"
-    "X: y\rTransfer-Encoding: chunked" "Transfer-Encoding: chunked\n" "Transfer-Encoding: chunked\r\r"
-    "\nTransfer-Encoding: chunked" "Transfer-Encoding\n: chunked"
-    "Transfer-Encoding: x\r\nTransfer-Encoding: chunked" "Transfer-Encoding: chunked\r\nTransfer-Encoding: x"
-    "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked"
-    "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity" "Transfer Encoding: chunked"
-    "Transfer-Encoding; chunked" "Transfer-Encoding chunked" ":Transfer-Encoding: chunked"
-  `).map((line): Coding => [`${line}\r\n`, 'bad']),
+  ...codingsOf(lists.otherHeaders, 'none'),
+  ...codingsOf(lists.chunkedCodings, 'chunked'),
+  ...codingsOf(lists.badCodings, 'bad'),
 ];
 
 /** @param n real length of the body */
@@ -97,16 +68,7 @@ const lengths: Length[] = [
   [(n) => `Content-Length: ${n}\r\n`, 'good'],
   [(n) => `content-length:${n}\t\r\n`, 'good'],
   [(n) => `Content_Length: 3\r\nContent-Length: ${n}\r\n`, 'good'],
-  ...strings(String.raw`
-    "Content-Length: $\r\nContent-Length: $" "Content-Length: $\r\nContent-Length: 5"
-    "Content-Length: 5\r\nContent-Length: $" "Content-Length: 0\r\ncontent-length: $" "Content-Length: $, $"
-    "Content-Length: $,5" "Content-Length: +$" "Content-Length: -$" "Content-Length: -0\r\nX: $"
-    "Content-Length: $ 0" "Content-Length: $;" "Content-Length: $.0" "Content-Length: $e0" "Content-Length: $_0"
-    "Content-Length: \"$\"" "Content-Length: \u000b$" "Content-Length: $\u0000" "Content-Length: $\u00a0"
-    "Content-Length: \u00b2$" "Content-Length : $" "Content-Length\t: $" " Content-Length: $"
-    "Content-Length:\r\n $" "Content-Length: $\r\n 5" "X: y\nContent-Length: $" "X: y\rContent-Length: $"
-    "Content-Length: $\nX: y" "Content-Length\u0000: $" "Content-Length:" "Content-Length: "
-  `).map((lines): Length => [(n) => `${lines.replaceAll('$', String(n))}\r\n`, 'bad']),
+  ...lists.badLengths.map((lines): Length => [(n) => `${lines.replaceAll('$', String(n))}\r\n`, 'bad']),
   [(n) => `Content-Length: 0x${n.toString(16)}\r\n`, 'bad'],
   [(n) => `Content-Length: ${n.toString(16)}h\r\n`, 'bad'],
   [(n) => `Content-Length: ${'9'.repeat(30)}${n}\r\n`, 'bad'],
@@ -126,42 +88,9 @@ const chunkings: [body: string, decoded: string | undefined][] = [
   [`${one(inner)}0\r\nX-Trailer: y\r\nHost: y\r\nX-User-Id: 1\r\n\r\n`, inner],
   ['0\r\n\r\n', ''],
   ...[
-    `${one(inner)}0\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\nHost: y\r\n\r\n`,
-    `${one(inner, ` ${hex(inner)}`)}0\r\n\r\n`,
-    `${one(inner, `\t${hex(inner)}`)}0\r\n\r\n`,
-    `${one(inner, `0x${hex(inner)}`)}0\r\n\r\n`,
-    `${one(inner, `+${hex(inner)}`)}0\r\n\r\n`,
-    `${one(inner, `-${hex(inner)}`)}0\r\n\r\n`,
-    `${one(inner, `${hex(inner)}g`)}0\r\n\r\n`,
-    `${one(inner, `${hex(inner)}_0`)}0\r\n\r\n`,
-    `${one(inner, `"${hex(inner)}"`)}0\r\n\r\n`,
-    `${one(inner, `f${'0'.repeat(15)}${hex(inner)}`)}0\r\n\r\n`,
-    `${one(inner, `1${'0'.repeat(16)}`)}0\r\n\r\n`,
-    `${one(inner, '')}0\r\n\r\n`,
-    `${one(inner, hex(inner), '\n')}0\r\n\r\n`,
-    `${one(inner, hex(inner), '\r')}0\r\n\r\n`,
-    `${one(inner, hex(inner), '\r\r\n')}0\r\n\r\n`,
-    `${one(inner, `${hex(inner)};a\n`)}0\r\n\r\n`,
-    `${one(inner, `${hex(inner)};\n`, '')}0\r\n\r\n`,
-    `${one(inner, `${hex(inner)};a\rb`)}0\r\n\r\n`,
-    `${one(inner, `${hex(inner)};a\x00`)}0\r\n\r\n`,
-    `${one(inner, `${hex(inner)}\x00`)}0\r\n\r\n`,
-    `${hex(inner)}\r\n${inner}0\r\n\r\n`,
-    `${hex(inner)}\r\n${inner}\n0\r\n\r\n`,
-    `${hex(inner)}\r\n${inner}\r0\r\n\r\n`,
-    `${hex(inner)}\r\n${inner}XX0\r\n\r\n`,
-    `${one(inner, (inner.length - 1).toString(16))}0\r\n\r\n`,
-    `${one(inner, (inner.length - 2).toString(16))}0\r\n\r\n`,
-    `0\n\n${inner}`,
-    `0\r\n\n${inner}`,
-    `0\n\r\n${inner}`,
-    `0\r\r\n\r\n${inner}`,
-    `0\r\nX y\r\n\r\n${inner}`,
-    `0\r\nX: y\n\n${inner}`,
-    `0\r\n X: y\r\n\r\n${inner}`,
-    `0\r\nX\x00: y\r\n\r\n${inner}`,
-    `-0\r\n\r\n${inner}`,
-    `0x0\r\n\r\n${inner}`,
+    one(inner, (inner.length - 1).toString(16)) + '0\r\n\r\n',
+    one(inner, (inner.length - 2).toString(16)) + '0\r\n\r\n',
+    ...lists.badChunks.map((body) => body.replace('$size', hex(inner)).replace('$body', inner)),
   ].map((body): [string, undefined] => [body, undefined]),
 ];
 
@@ -228,28 +157,13 @@ function lineCases(carriers: Carrier[]): FramingCase[] {
     ...controls.flatMap((code) => [`X-A${char(code)}B: y`, `X-A: y${char(code)}z`, `${char(code)}X: y`]),
     // Characters that are invalid in header names, and characters beyond ASCII.
     ...[...'"(),/;<=>?@[\\]{} \t\n\r', ...range(128, 255).map(char)].map((text) => `X-A${text}: y`),
-    ...strings(String.raw`
-      "X-A: y\r\n folded" "X-A: y\r\n\tfolded" " X-A: y" "\tX-A: y" "X-A" ": y" "X A: y" "X-A : y" "="
-      "{\"a\": 1}" "X-A: y\rX-B: z" "X-A: y\nX-B: z" "X-A: y\r\rX-B: z"
-      "X-A: y\n\nGET /.well-known/jwks.json?mark=inner HTTP/1.1\r\nHost: x\r\n\r\n"
-      "X-A: y\r\rGET /.well-known/jwks.json?mark=inner HTTP/1.1\r\nHost: x\r\n\r\n"
-      "X-A: y\n\r\nGET /.well-known/jwks.json?mark=inner HTTP/1.1\r\nHost: x\r\n\r\n"
-      "X-A: y\r\n\nGET /.well-known/jwks.json?mark=inner HTTP/1.1\r\nHost: x\r\n\r\n"
-      "X-A: y\r\n\rGET /.well-known/jwks.json?mark=inner HTTP/1.1\r\nHost: x\r\n\r\n" "Host: y" "Host : y"
-      "Host: x\nHost: y" " Host: y"
-    `),
+    ...lists.badLines,
   ];
   const good = [
     ...range(160, 255)
       .filter((code) => code % 8 === 0)
       .map((code) => `X-A: ${char(code)}`),
-    'X-A:',
-    'X-A: ',
-    'X-A: :',
-    "!#$%&'*+.^`|~: y",
-    'X_A: y',
-    'Transfer_Encoding: gzip',
-    'Content_Length: 1',
+    ...lists.goodLines,
   ];
   const make = (carrier: Carrier, line: string, isGood: boolean): FramingCase[] => {
     const length = carrier.body ? `Content-Length: ${inner.length}\r\n` : '';
@@ -269,17 +183,8 @@ function lineCases(carriers: Carrier[]): FramingCase[] {
 
 /** Request lines of other versions and of other forms. */
 function requestLineCases(carriers: Carrier[]): FramingCase[] {
-  const lines = strings(String.raw`
-    "$ HTTP/0.9" "$ HTTP/1.2" "$ HTTP/2.0" "$ HTTP/3.0" "$ HTTP/1.10" "$ HTTP/01.1" "$ HTTP/1.1.1" "$ HTTP/1"
-    "$ HTTP/1,1" "$ http/1.1" "$ HTTPS/1.1" "$ ICE/1.0" "$ RTSP/1.0" "$ HTTP /1.1" "$ HTTP/ 1.1" "$"
-    "$ HTTP/1.1 " "$ HTTP/1.1\t" "$ HTTP/1.1 HTTP/1.1" "$  HTTP/1.1" "$\tHTTP/1.1" "$ HTTP/1.1\r"
-    "$ HTTP/1.1\u0000" " $ HTTP/1.1" "\t$ HTTP/1.1" "\u0000$ HTTP/1.1" "\u00ef\u00bb\u00bf$ HTTP/1.1"
-    "$ HTTP/-1.1" "$ HTTP/1.-1" "$ HTTP/9.9" "$\u0000 HTTP/1.1" "$\u0001 HTTP/1.1" "$\n HTTP/1.1"
-    "$\u00ff HTTP/1.1" "$ HTTP/1.1\nGET /.well-known/jwks.json?mark=inner HTTP/1.1\r\nHost: x\r\n\r\n"
-    "$\n\nGET /.well-known/jwks.json?mark=inner HTTP/1.1\r\nHost: x\r\n\r\n"
-  `);
   return carriers.flatMap((carrier) =>
-    lines.map((line) => {
+    lists.requestLines.map((line) => {
       const headers = `Host: x\r\n${carrier.headers}${carrier.body ? `Content-Length: ${inner.length}\r\n` : ''}`;
       return {
         name: `${carrier.name}: ${line}`,
@@ -296,33 +201,21 @@ function requestLineCases(carriers: Carrier[]): FramingCase[] {
 
 /** Connection headers. They must not remove parts of the message or turn it into a tunnel. */
 function connectionCases(carriers: Carrier[]): FramingCase[] {
-  const names = strings(String.raw`
-    "content-length" "transfer-encoding" "host" "content-type" "x-request-id" "x-forwarded-for" "connection"
-    "te" "expect" "keep-alive" "upgrade" "," "" " , ," "\"content-length\"" "Content-Length\t" "\u00e9"
-  `);
   const lines = [
-    ...names.flatMap((name) => [
+    ...lists.connectionOptions.flatMap((name) => [
       `Connection: ${name}`,
       `Connection: keep-alive, ${name}`,
       `Connection: keep-alive\r\nConnection: ${name}`,
       `Proxy-Connection: ${name}`,
       `Keep-Alive: ${name}`,
     ]),
-    ...['websocket', 'h2c', 'TLS/1.0, HTTP/1.1', 'h2', 'HTTP/2.0', 'IRC/6.9', 'websocket, h2c', ''].flatMap(
-      (protocol) => [
-        `Upgrade: ${protocol}`,
-        `Connection: Upgrade\r\nUpgrade: ${protocol}`,
-        `Connection: Upgrade, HTTP2-Settings\r\nUpgrade: ${protocol}\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA`,
-        `Connection: keep-alive, upgrade\r\nUpgrade: ${protocol}\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13`,
-      ],
-    ),
-    ...strings(String.raw`
-      "100-continue" "100-Continue" "y 100-continue" "100-continue, 100-continue" "x" "" "200-ok"
-    `).map((value) => `Expect: ${value}`),
-    ...strings(String.raw`
-      "TE: trailers" "TE: trailers, deflate;q=0.5" "Trailer: Content-Length" "Max-Forwards: 0" "Via: 1.0 x"
-      "Range: bytes=0-0" "HTTP2-Settings: AAMAAABk" "X-HTTP-Method-Override: DELETE"
-    `),
+    ...lists.upgrades.flatMap((protocol) => [
+      `Upgrade: ${protocol}`,
+      `Connection: Upgrade\r\nUpgrade: ${protocol}`,
+      `Connection: Upgrade, HTTP2-Settings\r\nUpgrade: ${protocol}\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA`,
+      `Connection: keep-alive, upgrade\r\nUpgrade: ${protocol}\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13`,
+    ]),
+    ...lists.connectionLines,
   ];
   return carriers.flatMap((carrier) =>
     lines.flatMap((line) => {

@@ -1,33 +1,21 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
 import { internalPortOffset } from '@content-platform/contract';
 import { freeRow } from '../../test/support/ports.ts';
 import { sayOk } from './upstream.ts';
 
 type Readiness = 'ready' | 'unready' | 'silent';
 
-/** A simulated process of a service, which answers requests and probes. */
-export interface TestInstance {
-  url: string;
-  readiness: Readiness;
-  answer: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Number of requests that arrived at the instance. */
-  requests: number;
-  /** Open client connections. */
-  connections: number;
-  mostProbesAtOnce: number;
-  close(): Promise<void>;
-}
-
 export interface TestInstanceOptions {
-  /** Starts an instance. Instances of one service have the same port and different IP addresses: 127.0.0.2, … */
+  /** Instances of one service have the same port and different IP addresses: 127.0.0.2, … */
   address?: string;
   port?: number;
   readiness?: Readiness;
 }
 
-export async function startInstance(options: TestInstanceOptions = {}): Promise<TestInstance> {
-  const { address = '127.0.0.1', readiness = 'ready' } = options;
+/** Starts a simulated process of a service, which answers requests and probes. */
+export async function startInstance(options: TestInstanceOptions = {}) {
+  const { address = '127.0.0.1', readiness = 'ready' as Readiness } = options;
   const port = options.port ?? (await freeRow(1));
   let probes = 0;
   const server = createServer((request, response) => {
@@ -46,14 +34,16 @@ export async function startInstance(options: TestInstanceOptions = {}): Promise<
   });
   await once(server.listen(port, address), 'listening');
   await once(internal.listen(port + internalPortOffset, address), 'listening');
-  const instance: TestInstance = {
+  const instance = {
     url: `http://${address}:${port}`,
     readiness,
     answer: sayOk,
+    /** Number of requests that arrived at the instance. */
     requests: 0,
+    /** Open client connections. */
     connections: 0,
     mostProbesAtOnce: 0,
-    async close() {
+    async close(): Promise<void> {
       for (const each of [server, internal]) {
         each.close();
         each.closeAllConnections();
@@ -63,3 +53,4 @@ export async function startInstance(options: TestInstanceOptions = {}): Promise<
   };
   return instance;
 }
+export type TestInstance = Awaited<ReturnType<typeof startInstance>>;

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
+import lists from './path-grammar.json' with { type: 'json' };
 
 /** Mutates a path; `a` and `b` select the position and the variant. */
 type Change = (path: string, a: number, b: number) => string;
 
-const words = (text: string) => text.trim().split(/\s+/);
 const one = <T>(list: readonly T[], number: number): T => list[number % list.length]!;
 const insert = (path: string, at: number, text: string) => path.slice(0, at) + text + path.slice(at);
 const hexOf = (code: number, digits = 2) => code.toString(16).padStart(digits, '0');
@@ -41,58 +41,9 @@ const encodings: ((code: number) => string)[] = [
   (code) => `=${hexOf(code).toUpperCase()}`,
 ];
 
+const { inserted, known, matrixParameters, slashes, starts, steps, tails, up } = lists;
 /** Characters that look like an ASCII character, or that some software folds into one. */
-const lookAlikes: Record<string, string> = {
-  '/': '／∕⁄⧸',
-  '.': '．․。',
-  '\\': '＼∖',
-  '%': '％﹪',
-  a: 'аａⓐªᵃ',
-  c: 'сｃⅽ',
-  d: 'ｄⅾ',
-  e: 'еｅℯ',
-  i: 'іｉıİ',
-  k: 'Kｋ',
-  l: 'ｌⅼℓ',
-  m: 'ｍⅿ',
-  o: 'оｏº',
-  p: 'рｐ',
-  s: 'ѕｓſ',
-  t: 'ｔ',
-};
-
-const slashes = words(String.raw`
-  // /// //// %2f %2F %252f %25252f \ \\ %5c %5C %255c /\ \/ /./ /.// /x/../ /%2e/ /.;/ /..;/x/../ /%2e%2e/ ;/ ;x=y/ /;/
-  /;x=y/ /..;/ %c0%af %c1%9c %e0%80%af %f0%80%80%af %ef%bc%8f %e2%88%95 %u2215 %u002f /%09/ /%20/ /%00/ %00/ /%0d%0a/
-  /.%00./ %2f%2f /%2f %2f/ /%3b/ %3b/ %23/ %3f/ /%23/ /%3f/
-`);
-const up = words(String.raw`
-  .. ... .... %2e%2e %2E%2e .%2e %2e. %252e%252e %25252e. ..%00 ..%0d ..; ..;x=y ..%3b ..%20 ..%09 .%00. .%0d. .+. %c0%ae%c0%ae
-  %e0%80%ae. %c0%2e%c0%2e %uff0e%uff0e %u002e%u002e %ef%bc%8e%ef%bc%8e %e2%80%a4. 0x2e0x2e ..%c2%a0 ..%ef%bb%bf ..~ ..: ...; "..
-`);
-const steps = words(String.raw`/ // \ %2f %2F %5c %252f %255c %c0%af ;/ /./ %2f/ \/`);
-const known = words(`
-  /health /api/docs /api/docs/x /api/openapi.json /.well-known/jwks.json /.well-known /api/login /api/token /pulse
-  /pulse/assets/x /api/identity/login /api/identity /api/x/login /api /api/me /api/content/webform/1 /x
-`);
-const tails = words(String.raw`
-  / // /. /./ /.. /x/.. /%2e /%2e%2e/ %2f %00 %00.json %00.png %0a %0d%0a %09 %20 %23 %3f %3b ; ;x ;x=y ;.css ;/ . .. .json
-  %2ejson ..;/ \ %5c # #x #/../x ? ?? ?x ?/../../x /? ?a=%2e%2e/ & ~ % %2 %zz %ff %80 %c0%80 * /; : @ $ ! ' ( ) , = + ,json
-  /index.html /.git /%2e%2e%2fhealth ;/../health ?.css %3f.css %23.css #.css ::$DATA .%20 ~1 %%
-`);
-const starts = words(String.raw`
-  // /// \ /\ \\ /. /./ /.. /..; /.; /; /;x /%00 /%09 /%20 /%2f /%5c * . .. x @ : /: http: http:/ http:// https:// HTTP:// file://
-  ftp:// ws:// http://gateway.test https://gateway.test:443 http://127.0.0.1 http://127.0.0.1:8081 http://user@gateway.test
-  http://user:pass@x HTTP://X http://[::1] http://x%00 http://gateway.test\ //gateway.test ///gateway.test //user@x \\x
-  gateway.test gateway.test:80 127.0.0.1:8081 localhost [::1]:80 user@gateway.test /https://x /http:/x jar:http://x! view-source:
-`);
-const inserted = [
-  ...words(`
-    %00 %01 %08 %09 %0a %0b %0c %0d %0d%0a %1f %20 %7f %85 %a0 %ad %c2%85 %c2%a0 %c2%ad %cc%88 %e2%80%8b %e2%80%8c %e2%80%ae
-    %e2%81%a0 %ef%bb%bf %ef%bf%bd %ef%bf%bf %ed%a0%80 %f4%90%80%80 %f3%a0%81%81 %ff %fe + %2b %2520 %2500 %250d%250a
-  `),
-  ...'\t\0\x01\x0b\x0c\x7f\x80\x85\xa0\xad\xff "<>^`{}|[]',
-];
+const lookAlikes: Record<string, string> = lists.lookAlikes;
 
 const changes: Change[] = [
   // Encodings: of one character, of a slash or a dot, of a segment, of everything.
@@ -134,12 +85,7 @@ const changes: Change[] = [
   (path, a, b) => insert(path, placeOf(path, /\//g, a), one(steps, b) + one(up, b >> 4)),
   (path, a, b) => `${path}/${(one(up, a) + one(steps, a >> 6)).repeat(1 + (b % 8))}${one(known, b >> 3)}`,
   // Matrix parameters, also within the path.
-  (path, a, b) => {
-    const parameter = words(
-      ';x ;x=y ; ;; ;a=/ ;/ %3bx %3b ;jsessionid=1 ;.. ;../ ;%2e%2e;x ;x=.. ;x%2f.. ?x/ %3fx/ %23x/ #x/',
-    );
-    return insert(path, placeOf(path, /(?<=[^/])(?=\/|$)/g, a), one(parameter, b));
-  },
+  (path, a, b) => insert(path, placeOf(path, /(?<=[^/])(?=\/|$)/g, a), one(matrixParameters, b)),
   // Case and look-alikes.
   (path, a) => {
     const at = placeOf(path, /[a-z]/gi, a);

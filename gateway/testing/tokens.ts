@@ -4,8 +4,6 @@ import { startHttpServer } from '../../test/support/http-server.ts';
 export const issuer = 'http://gateway.test';
 const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const kid = 'test-key';
-/** The issuer whose tokens are valid. */
-export const signingKey = { kid, publicKey, privateKey };
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 

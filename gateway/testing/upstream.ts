@@ -2,28 +2,21 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export interface Received {
+interface Received {
   method: string;
   url: string;
   headers: IncomingHttpHeaders;
   body: string;
 }
 
-/** A service that records its requests. It returns 200 `{"ok":true}`, or calls `answer`. */
-export interface RecordingUpstream {
-  url: string;
-  received: Received[];
-  answer: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Number of accepted connections. */
-  connections: number;
-  close(): Promise<void>;
-}
+export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+export type RecordingUpstream = Awaited<ReturnType<typeof startUpstream>>;
 
-export function sayOk(_request: IncomingMessage, response: ServerResponse): void {
-  response.setHeader('Content-Type', 'application/json').end('{"ok":true}');
-}
+export const sayOk: Answer = (_request, response) =>
+  void response.setHeader('Content-Type', 'application/json').end('{"ok":true}');
 
-export async function startUpstream(port = 0): Promise<RecordingUpstream> {
+/** Starts a service that records its requests. It returns 200 `{"ok":true}`, or calls `answer`. */
+export async function startUpstream(port = 0) {
   const server = createServer(async (request, response) => {
     let body = '';
     request.on('error', () => undefined);
@@ -37,12 +30,13 @@ export async function startUpstream(port = 0): Promise<RecordingUpstream> {
   // The same backlog as `run`: no connection of a burst waits for a retry of the kernel.
   server.listen({ port, host: '127.0.0.1', backlog: 4_096 });
   await once(server, 'listening');
-  const upstream: RecordingUpstream = {
+  const upstream = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    received: [],
+    received: [] as Received[],
     answer: sayOk,
+    /** Number of accepted connections. */
     connections: 0,
-    async close() {
+    async close(): Promise<void> {
       if (!server.listening) return;
       server.close();
       server.closeAllConnections();

@@ -39,10 +39,7 @@ export interface Service {
   refuse: Refuse;
 }
 
-/**
- * connecting -> sending (until the client's body is whole) -> waiting -> replying -> ended. A retry leads back to
- * connecting, and every state can be followed by ended.
- */
+/** `sending` lasts until the client's body is whole. A retry leads back to `connecting`; any state can end. */
 type State = 'connecting' | 'sending' | 'waiting' | 'replying' | 'ended';
 
 /** The end of an attempt: the reply is complete, the client has disconnected, its body was refused, or the service failed. */
@@ -181,10 +178,7 @@ function handleError(attempt: Attempt, error: unknown): void {
   fail(attempt, error);
 }
 
-/**
- * Returns whether the service closed a pooled connection while the request was being sent. GET and HEAD may be repeated
- * (RFC 9110 §9.2.2); another method may have been executed.
- */
+/** Whether the service closed a pooled connection meanwhile. Only GET and HEAD may be repeated (RFC 9110 §9.2.2). */
 function isStale({ request, state, transfer }: Attempt, error: unknown): boolean {
   const isRepeatable = ['GET', 'HEAD'].includes(request.method) && state !== 'replying';
   return isRepeatable && isBroken(error) && transfer?.isReused === true;
@@ -217,10 +211,7 @@ function fail(attempt: Attempt, error: unknown): void {
   response.destroy();
 }
 
-/**
- * Ends an attempt and releases its slot. A complete reply does not wait for the response to close: a client that pipelines
- * and does not read would keep the slot.
- */
+/** Ends an attempt and releases its slot at once: a client that pipelines and does not read would keep it. */
 function end(attempt: Attempt, reason: EndReason): void {
   if (attempt.state === 'ended') return;
   attempt.state = 'ended';

@@ -24,10 +24,7 @@ async function connected(socket: Socket, limitMs: number): Promise<Socket> {
   }
 }
 
-/**
- * Connects to `url` with the sockets that `open` creates. The attempt has a time limit and is repeated once, which is safe
- * for any method because no request was sent yet. Rejects with ConnectionFailed.
- */
+/** Connects to `url`, with one repetition, which is safe because no request was sent. Rejects with ConnectionFailed. */
 export async function connect(url: URL, timeouts: Timeouts, open: () => Socket): Promise<Socket> {
   const start = performance.now();
   try {
@@ -41,9 +38,8 @@ export async function connect(url: URL, timeouts: Timeouts, open: () => Socket):
 }
 
 /**
- * Creates the agent for streamed uploads. Each upload gets its own connection, because an incomplete body would corrupt the
- * next request. `keepAlive` omits `Connection: close`: with it, a service would close the connection after its reply, and
- * the reply would be lost while the body is still arriving.
+ * Creates the agent for streamed uploads: one connection each, because an incomplete body would corrupt the next
+ * request. `keepAlive` omits `Connection: close`: with it, a reply during the body would be lost.
  */
 export function createUploadAgent(url: URL, timeouts: Timeouts, lookup: LookupFunction): http.Agent {
   const agent = new http.Agent({ keepAlive: true, maxFreeSockets: 0, lookup });

@@ -12,8 +12,8 @@ interface ProxiedTransfer extends Transfer {
 }
 
 /**
- * Creates the transport for bodies that are streamed to the service at `url`, over http-proxy-middleware. After the reply,
- * further bytes of the client are read and discarded for `drainMs` at most.
+ * Creates the transport for streamed bodies, over http-proxy-middleware. After the reply, the rest of the body is
+ * discarded for `drainMs` at most.
  */
 export function createForwardStream(url: URL, drainMs: number): Transport {
   const transfers = new WeakMap<GatewayResponse, ProxiedTransfer>();

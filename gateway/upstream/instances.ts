@@ -47,8 +47,8 @@ function probe(url: URL, address: string, lookup: LookupFunction): Promise<Readi
 }
 
 /**
- * Tracks the instances behind `url` until stop() is called. `resolve` must have a time limit, because requests and /health
- * wait for it.
+ * Tracks the instances behind `url` until stop(). Requests and /health wait for `resolve`, which must have a time
+ * limit.
  */
 export function createInstances(url: URL, timeouts: Timeouts, maxIdle: number, resolve: Resolve): Instances {
   const lookup = toLookup(resolve);

@@ -18,8 +18,8 @@ const hopByHop = new Set([
 ]);
 
 /**
- * Headers by which a client could forge its identity or address, change the method or target, or join a trace. `expect` is
- * answered by the gateway; forwarded, it would keep http-proxy-middleware from emitting proxyReq.
+ * Headers by which a client could forge its identity, address, method or target, or join a trace; and `expect`, which
+ * would keep http-proxy-middleware from emitting proxyReq.
  */
 const notForClients =
   /^(?:x-user-.*|x-forwarded(?:-.*)?|x-real-ip|forwarded|(?:x-(?:cluster-)?|true-)client-ip|cf-connecting-ip|(?:x-)?remote-user|traceparent|tracestate|baggage|x-http-method(?:-override)?|x-method-override|x-original-.*|x-rewrite-url|expect)$/;
@@ -68,10 +68,7 @@ export function createRequestHeaders(host: string, publicUrl: string): RequestHe
   };
 }
 
-/**
- * Returns whether a reply comes from another program at the service's address: services send X-Request-Id with every
- * reply, so a 5xx without this header is not theirs.
- */
+/** Whether another program at the service's address replied: every reply of a service has X-Request-Id. */
 export const isForeignReply = (status: number, headers: IncomingHttpHeaders): boolean =>
   status >= 500 && headers['x-request-id'] === undefined;
 

@@ -12,9 +12,8 @@ const resolveByDns: Resolve = async (hostname) =>
   (await lookup(hostname, { all: true })).map(({ address }) => address);
 
 /**
- * Limits the time of resolutions; after the limit, the result is empty. A lookup cannot be cancelled and occupies one of
- * the four threads of libuv's pool, so calls for the same hostname share one pending lookup. An IP address resolves to
- * itself.
+ * Limits the time of resolutions; then the result is empty. Calls for the same hostname share one lookup, which
+ * occupies a thread of libuv's four and cannot be cancelled.
  */
 export function createResolve(resolve: Resolve = resolveByDns): Resolve {
   const pending = new Map<string, Promise<string[]>>();

@@ -13,10 +13,7 @@ interface AuditedAction {
   details: Record<string, unknown>;
 }
 
-/**
- * Adds the action to auth's audit log. Resolves with whether auth stored it: after at most 1 s, and at once while auth is
- * unavailable. Never rejects.
- */
+/** Adds the action to auth's audit log. Resolves with whether auth stored it, within 1 s. Never rejects. */
 export type AddToAudit = (action: AuditedAction) => Promise<boolean>;
 
 const timeoutMs = 1_000;

@@ -5,10 +5,7 @@ import { createDatabase, type Database } from './postgres.ts';
 /** Returns the text to print. Throws errors whose message is for the user. */
 type Command = (args: string[]) => Promise<string>;
 
-/**
- * Runs the command that the first argument of this process names (default: `help`) and prints its result. An error prints
- * one line on stderr; the exit code is then 1.
- */
+/** Runs the command that the first argument names (default: `help`). An error prints one line on stderr; exit code 1. */
 export async function runCommand(help: string, commands: Record<string, Command>): Promise<void> {
   // The program that reads the output has ended, as in `… help | head -3`. This is not an error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -25,10 +22,7 @@ export async function runCommand(help: string, commands: Record<string, Command>
   }
 }
 
-/**
- * Opens the database of `service` for a command, and creates or updates the schema first. Throws when the database is
- * unavailable or refuses.
- */
+/** Opens the database of `service` for a command, and migrates it first. Throws if the database is unavailable. */
 export async function openDatabase(
   service: string,
   url: string,

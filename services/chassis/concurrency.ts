@@ -76,9 +76,8 @@ interface Flight<T> {
 }
 
 /**
- * Returns a function that runs the work of a key once at a time. A call during that work waits for its result or throws its
- * error. If the work failed because its own `signal` was aborted, the next call runs the work. `joined` is true if another
- * call ran the work.
+ * Returns a function that runs the work of a key once at a time: a call during it gets its result or error and
+ * `joined`. If its own `signal` was aborted, the next call runs the work.
  */
 export function singleFlight<T>() {
   const flights = new Map<string, Flight<T>>();
@@ -106,8 +105,8 @@ export type Breaker = ReturnType<typeof createBreaker>;
 const pauseMs = 1_000;
 
 /**
- * Decides whether to call a dependency that failed: after a failure, allows one call a second until a call succeeds: if the dependency hangs, only that call waits for its
- * timeout. `message`, logged at the first failure, names the consequence.
+ * Allows one call a second to a dependency that failed, until a call succeeds: if it hangs, only that call waits.
+ * `message`, logged at the first failure, names the consequence.
  */
 export function createBreaker(logger: Logger, message: string) {
   let failing = false;
@@ -129,10 +128,7 @@ export function createBreaker(logger: Logger, message: string) {
   };
 }
 
-/**
- * Resolves with the result of `work`, or with `fallback` after `limitMs`; rejects if `work` rejects before. The work
- * itself is not stopped.
- */
+/** Settles as `work` does, or resolves with `fallback` after `limitMs`. The work itself is not stopped. */
 export async function withTimeout<T, F = undefined>(
   work: Promise<T>,
   limitMs: number,

@@ -147,8 +147,8 @@ function withFiles(env: NodeJS.ProcessEnv, names: string[]): Record<string, stri
 export type ConfigOf<Settings extends z.ZodRawShape> = z.output<z.ZodObject<Settings>>;
 
 /**
- * Reads the settings of `shape` from the environment; a secret X also from the file that X_FILE names. Throws ConfigError
- * with the variable, its value (unless it may hold a secret) and the allowed values.
+ * Reads the settings from the environment; a secret X also from the file X_FILE. Throws ConfigError with the variable,
+ * its value (unless it may be a secret) and the allowed values.
  */
 export function readConfig<S extends z.ZodRawShape>(shape: S, env = process.env): ConfigOf<S> {
   const values = withFiles(env, Object.keys(shape));

@@ -21,8 +21,8 @@ export function connectDatabase(
 }
 
 /**
- * Checks tokens with the keys and the revocations that the auth service publishes, until the process stops. `check` is
- * for readiness: it passes once both were fetched, because the process then works even if auth is unavailable.
+ * Checks tokens with the keys and revocations that auth publishes. `check` passes once both were fetched: then the
+ * process works even if auth is unavailable.
  */
 export function tokensFromAuth({
   config,

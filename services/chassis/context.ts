@@ -18,9 +18,7 @@ export function runInContext<T>(context: RequestContext, work: () => T): T {
   return storage.run(context, work);
 }
 
-/**
- * Runs work outside the current request and its trace, for work that a request starts but that does not belong to it.
- */
+/** Runs work that a request starts but that does not belong to the request and its trace. */
 export function outsideContext<T>(work: () => T): T {
   return storage.exit(() => (tracer ? tracer.outside(work) : work()));
 }

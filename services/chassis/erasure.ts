@@ -27,17 +27,13 @@ export interface ErasureOptions {
   schema: string;
 }
 
-/**
- * A request that began before the deletion may store data after `erase`. So `erase` is repeated for longer than access
- * tokens (15 min) and the longest request (75 s) last.
- */
+/** A request from before the deletion may store data later. Longer than tokens (15 min) and requests (75 s) last. */
 const usual = { repeatEveryMs: 20_000, repeatForMs: 20 * 60_000 };
 const maxUsers = 1_000;
 
 /**
- * Erases users about a second after their deletion, until the returned function is called. It retries while auth or a
- * store is unavailable. `deleted_user_position` is stored once `erase` need not be repeated, so that no crash loses a
- * repetition.
+ * Erases users about a second after their deletion, and retries, until the returned function is called. Stores the
+ * position once `erase` need not be repeated, so that no crash loses a repetition.
  */
 export function followDeletedUsers(
   fetchPage: FetchPage<DeletedUser>,

@@ -15,10 +15,7 @@ export function matchesIfNoneMatch(ifNoneMatch: string | undefined, etag: string
   return etagsIn(ifNoneMatch).some((name) => name.replace('W/', '') === etag);
 }
 
-/**
- * Returns whether If-Match, a list or `*`, allows a change of the object with this `etag` (RFC 9110 §13.1.1: strong
- * comparison, W/ never matches). True without the header.
- */
+/** Whether If-Match, a list or `*`, allows a change (RFC 9110 §13.1.1: W/ never matches). True without the header. */
 export function matchesIfMatch(ifMatch: string | undefined, etag: string): boolean {
   if (ifMatch === undefined || ifMatch.trim() === '*') return true;
   return etagsIn(ifMatch).includes(etag);

@@ -15,10 +15,7 @@ export interface FeedPage<Entry> {
 /** Returns a page of the entries after the position `after`. */
 export type FetchPage<Entry> = (after: number) => Promise<FeedPage<Entry>>;
 
-/**
- * Fetches pages of the feed `url` of auth's internal listener, which have the form `schema`. Rejects if auth is
- * unavailable.
- */
+/** Fetches pages of the feed `url` of auth's internal listener. Rejects if auth is unavailable. */
 export function fetchFeedFrom<Entry>(
   url: string,
   schema: z.ZodType<FeedPage<Entry>>,
@@ -43,10 +40,7 @@ interface FeedFollower<Entry> {
   logger: Logger;
 }
 
-/**
- * Applies the entries of a feed within about a second, until the returned function is called. While auth or a store is
- * unavailable it retries, and then continues where it was.
- */
+/** Applies the entries of a feed within about a second, until the returned function is called. Retries after failures. */
 export function followFeed<Entry>(follower: FeedFollower<Entry>): () => Promise<void> {
   const { fetchPage, position, apply, failure, logger } = follower;
 

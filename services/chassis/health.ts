@@ -8,10 +8,7 @@ interface Exposition {
   text: string;
 }
 
-/**
- * Renders the metrics as OpenMetrics. prom-client then removes `_total` from a counter's name permanently, so it gets
- * copies that inherit from the metrics.
- */
+/** Renders OpenMetrics from copies: prom-client removes `_total` from a counter's name permanently. */
 function openMetrics(registry: Registry): Registry<OpenMetricsContentType> {
   const open = new Registry<OpenMetricsContentType>();
   open.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
@@ -62,8 +59,8 @@ async function outcome(check: Check['check']): Promise<Outcome> {
 }
 
 /**
- * Runs `checks`, each for at most a second, in one round at a time. A round in which every required check passed is
- * reused for a second. After a failed round the next call checks again, so that a process becomes ready without delay.
+ * Runs `checks`, each for at most a second, in one round at a time. A round that passed is reused for a second; after
+ * a failed one the next call checks again, so that a process becomes ready without delay.
  */
 export function createReadinessCheck(checks: Record<string, Check>): ReadinessCheck {
   let latest: Promise<Readiness> | undefined;

@@ -18,8 +18,8 @@ interface RepeatableRequest {
 }
 
 /**
- * Stores the reply with the `query` of a transaction that makes the request's change. Then both take effect or neither, even
- * if the process dies or the connection breaks during the commit. Throws 409 if another request has claimed the key.
+ * Stores the reply in the transaction of the request's change, so that both take effect or neither. Throws 409 if
+ * another request has claimed the key.
  */
 type StoreReply = (query: Database['query'], reply: AnyReply) => Promise<void>;
 
@@ -49,10 +49,7 @@ export function createIdempotency(query: Database['query'], schema: string) {
   const recent = `caller = $1 AND created_at > now() - interval '24 hours'`;
   const thisKey = 'caller = $1 AND endpoint = $2 AND key = $3';
 
-  /**
-   * Claims the key if it is new or has expired, or if its first request was abandoned, up to the caller's maximum. Replaces
-   * errors that earlier releases stored.
-   */
+  /** Claims a new, expired or abandoned key, up to the caller's maximum. Replaces errors that earlier releases stored. */
   async function claimKey(id: string[], fingerprint: string, run: string): Promise<boolean> {
     const text = `INSERT INTO ${table} AS held (caller, endpoint, key, fingerprint, run, held_until)
                   SELECT $1, $2, $3, $4, $5::uuid, now() + interval '${claimSeconds} s'
@@ -136,10 +133,9 @@ export function createIdempotency(query: Database['query'], schema: string) {
 
   return {
     /**
-     * Runs `work`, or returns the stored reply of the request with the same key in the last 24 hours. Errors are not stored:
-     * a repetition runs `work` again. `work` must be repeatable or call `storeReply` in its transaction: if a process dies
-     * during it, a request after `claimSeconds` runs it again. Throws 422 if the key is malformed or belongs to another
-     * request, 409 while the first request is in progress, 429 if the caller has too many keys, and the errors of `work`.
+     * Runs `work`, or returns the reply stored for the key in the last 24 hours. Errors are not stored. `work` must be
+     * repeatable or call `storeReply` in its transaction: if a process dies, a request after `claimSeconds` runs it
+     * again. Throws 422 for a malformed or reused key, 409 while the first request runs, 429 for too many keys.
      */
     async once<R extends AnyReply>(
       { endpoint, caller, key, fingerprint }: RepeatableRequest,

@@ -13,10 +13,7 @@ const parseJson = promisify(express.json({ limit: 65_536 }));
 interface InternalEndpoint<Input> {
   /** Schema of the query of a GET, or of the JSON body of a POST. */
   schema: z.ZodType<Input>;
-  /**
-   * Returns the reply, an object or JSON as a stream; undefined: 204. `service`: the name of the calling service; empty if the
-   * endpoint is open.
-   */
+  /** Returns an object or JSON as a stream; undefined: 204. `service` calls; it is empty if the endpoint is open. */
   answer: (input: Input, service: string) => Promise<object | undefined>;
   /** The caller needs no token. */
   isOpen?: true;
@@ -25,9 +22,9 @@ interface InternalEndpoint<Input> {
 }
 
 /**
- * Creates the endpoints of an internal listener, which other services call with `createServiceFetch`. An error reply has no
- * body: 401 or 403 without the token of a service, 400 or 413 for a body that is not readable, 422 for invalid input, the
- * status of an HttpError below 500, and 503 for every other error.
+ * Creates the endpoints of an internal listener, which services call with `createServiceFetch`. Errors have no body:
+ * 401 or 403 without a service's token, 400 or 413 for an unreadable body, 422, an HttpError's status below 500, else
+ * 503.
  */
 export function createInternalEndpoints(tokens: TokenVerifier, logger: Logger) {
   const router = Router();

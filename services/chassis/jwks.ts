@@ -44,9 +44,9 @@ const defaultTimes = {
 export type JwksClient = ReturnType<typeof createJwksClient>;
 
 /**
- * Holds the key set at `url` (RFC 7517) in memory and refreshes it in the background, so that a key is known before it
- * signs. Until the first success it retries every 50 ms. An unknown kid causes a refresh, with a cool-down. While `url` is
- * unavailable, the last set is used for an hour, and an unknown kid throws 503.
+ * Holds the key set at `url` (RFC 7517) and refreshes it in the background, so that a key is known before it signs. An
+ * unknown kid causes a refresh. While `url` is unavailable, the last set is used for an hour, and an unknown kid
+ * throws 503.
  */
 export function createJwksClient(url: string, logger: Logger, times = defaultTimes) {
   const stopping = new AbortController();
@@ -103,8 +103,8 @@ export function createJwksClient(url: string, logger: Logger, times = defaultTim
     isLoaded,
     has,
     /**
-     * Sets the kids that auth currently publishes with the revocations. Other keys count as withdrawn, and a missing key
-     * causes a fetch. undefined: an older release of auth, so only the set counts.
+     * Sets the kids that auth publishes; other keys count as withdrawn. undefined: an older release, so only the set
+     * counts.
      */
     setPublished(kids: readonly string[] | undefined): void {
       published = kids && new Set(kids);

@@ -19,11 +19,9 @@ const close = (server: NetServer): Promise<unknown> =>
   new Promise((resolve) => NetServer.prototype.close.call(server, resolve));
 
 /**
- * Listens. The returned function stops accepting connections and resolves when none is left. Throws ConfigError if the
- * port is in use.
- *
- * Node accepts one connection per listening socket and turn of the event loop (libuv since 1.45), so under load new clients
- * wait for seconds. On Linux, several sockets therefore share the port (SO_REUSEPORT).
+ * Listens. The returned function stops accepting and resolves when no connection is left. Throws ConfigError. On
+ * Linux, several sockets share the port (SO_REUSEPORT): Node accepts one connection per socket and turn of the event
+ * loop, so under load new clients would wait for seconds.
  */
 export async function listen(server: Server, port: number, host: string): Promise<() => Promise<unknown>> {
   // With Node's default of 511, connections of a burst wait a second until the kernel retries.
@@ -63,9 +61,8 @@ const idleGraceMs = 1_000;
 const checkIntervalMs = 50;
 
 /**
- * Prepares `server` for a graceful shutdown; call it before the server listens. The returned function adds
- * `Connection: close` to every reply that has not begun, closes idle connections, and resolves when no connection is left.
- * It has no time limit. It does not stop accepting connections; `close` of `listen` does.
+ * Prepares `server`, before it listens, for a shutdown. The returned function adds `Connection: close` to replies that
+ * have not begun, closes idle connections, and resolves when none is left. `close` of `listen` stops accepting.
  */
 export function createGracefulShutdown(server: Server): (close: () => Promise<unknown>) => Promise<void> {
   const sockets = new Set<Socket>();

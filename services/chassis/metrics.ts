@@ -29,8 +29,8 @@ function createIn(registry: Registry) {
       });
     },
     /**
-     * The observations of the histogram may have exemplars. It is registered afterwards, because prom-client refuses
-     * exemplars in a registry that can also render the plain text format.
+     * Its observations may have exemplars, which prom-client refuses in a registry for plain text, unless registered
+     * later.
      */
     durations<Label extends string>(
       name: string,

@@ -59,9 +59,8 @@ async function isCurrent({ url, schema, folder, table = 'migration' }: Migration
 }
 
 /**
- * Creates or updates a schema, under an advisory lock so that several processes may start at once. Retries while
- * PostgreSQL is unavailable. A role without the right to migrate waits until the owner has migrated (migrate.ts). Throws
- * ConfigError if PostgreSQL refuses the login or the database.
+ * Creates or updates a schema, one process at a time. Retries while PostgreSQL is unavailable; a role without the
+ * right waits until the owner has migrated (migrate.ts). Throws ConfigError if PostgreSQL refuses the login.
  */
 export async function migrate(options: MigrationOptions): Promise<void> {
   const { url, schema, folder, table = 'migration', logger, signal } = options;

@@ -4,10 +4,7 @@ interface Page<Item> {
   next_cursor: string | null;
 }
 
-/**
- * Reads a page of at most `limit` items. `read` gets a limit of one row more, which shows whether another page follows.
- * `toItem` converts a row to an item of the reply.
- */
+/** Reads a page of at most `limit` items with one row more, which shows whether another page follows. */
 export async function page<Row extends { id: number }, Item = Row>(
   limit: number,
   read: (limit: number) => Promise<readonly Row[]>,

@@ -7,8 +7,8 @@ const pieceLength = 65_536;
 const query = z.strictObject({ user_id: z.string().regex(/^[1-9]\d{0,15}$/) });
 
 /**
- * Yields the rows of all pages. `read` returns the rows after `last`, and none after the last one. The first page is read
- * now, so that its failure can become an error reply.
+ * Yields the rows of all pages; `read` returns those after `last`. Reads the first page now, so that it can fail
+ * early.
  */
 export async function rowsOf<Row>(
   read: (last?: Row) => Promise<readonly Row[]>,
@@ -44,10 +44,7 @@ async function* inPieces(parts: AsyncIterable<string>): AsyncGenerator<string> {
   yield text;
 }
 
-/**
- * Serves `GET /export?user_id=<id>` on the internal listener, for auth alone: what the service stores about the user.
- * `list` returns a JSON array in parts.
- */
+/** Serves `GET /export?user_id=<id>` for auth: what the service stores about the user. `list`: JSON in parts. */
 export function serveExport(
   { serve }: ReturnType<typeof createInternalEndpoints>,
   list: (userId: number) => Promise<AsyncIterable<string>>,

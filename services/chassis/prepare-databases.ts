@@ -99,8 +99,8 @@ async function prepareRole(url: string, schema: Schema, role: string): Promise<v
 }
 
 /**
- * Migrates the databases of a service, and creates its role with rights on its own tables only. Retries while PostgreSQL
- * is unavailable. @throws ConfigError if PostgreSQL refuses the owner's login, or the owner may not create the role
+ * Migrates the databases of a service and creates its role with rights on its own tables. Retries while PostgreSQL is
+ * unavailable. Throws ConfigError if it refuses the owner's login or the owner may not create the role.
  */
 export async function prepareDatabases(name: ServiceName, options: PrepareOptions): Promise<void> {
   const { platform, logs, role, logger, signal } = options;

@@ -38,9 +38,7 @@ function hostsOf(text: string, defaultPort: number): HostPort[] {
   });
 }
 
-/**
- * Parses the three forms of REDIS_URL. User and password are percent-encoded. Throws for any other form.
- */
+/** Parses the three forms of REDIS_URL, with user and password percent-encoded. Throws for any other form. */
 export function parseRedisUrl(text: string): RedisAddress {
   if (/^rediss?:\/\//.test(text) && URL.canParse(text)) return { form: 'single', url: text };
   const { form, tls, user, password, hosts, name } = severalHosts.exec(text)?.groups ?? {};
@@ -65,10 +63,7 @@ export function isRedisUrl(text: string): boolean {
   }
 }
 
-/**
- * Returns the login for sentinels: the password of Redis as the user `default`, for which a sentinel without a password
- * accepts any password.
- */
+/** Returns the login for sentinels. One without a password accepts any password of the user `default`. */
 export function sentinelLogin({ password }: RedisAccess): RedisAccess {
   return password ? { username: 'default', password } : {};
 }

@@ -14,9 +14,8 @@ const stuckMs = 2_000;
 const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000);
 
 /**
- * Connects to Redis at `url` (the forms of parseRedisUrl) and reconnects by itself. Commands fail at once while Redis is
- * unavailable, and after `redisTimeoutMs` while it hangs. No command is queued or sent twice. In a cluster a command may
- * use keys of one slot only.
+ * Connects to Redis at `url` (the forms of parseRedisUrl) and reconnects. Commands fail at once while Redis is
+ * unavailable, and after `redisTimeoutMs` while it hangs. In a cluster a command may use keys of one slot only.
  */
 export function createRedis(url: string, logger: Logger): RedisClient {
   const redis = open(url);
@@ -80,8 +79,8 @@ function open(url: string): RedisClient {
 }
 
 /**
- * Reconnects a cluster client that is stuck: if its last connection ends while it resolves the names of the nodes,
- * ioredis 6.0.0 stays in `close` (lib/cluster/index.ts: connect() stops when the status has changed).
+ * Reconnects a cluster client that stays in `close`: ioredis 6.0.0 does if its last connection ends while it resolves
+ * names.
  */
 function connectWhenStuck(cluster: Cluster): void {
   const timer = setInterval(() => {

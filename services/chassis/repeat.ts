@@ -4,10 +4,7 @@ import type { Logger } from './logger.ts';
 const firstPauseMs = 50;
 const longestPauseMs = 1_000;
 
-/**
- * Repeats `attempt` until it succeeds, with pauses of 50 ms doubling to 1 s. Throws only the reason of `signal`.
- * `onFirstFailure` is called with the error of the first attempt.
- */
+/** Repeats `attempt` until it succeeds, with pauses of 50 ms doubling to 1 s. Throws only the reason of `signal`. */
 export async function retryUntilAborted<T>(
   signal: AbortSignal,
   attempt: () => Promise<T>,
@@ -34,10 +31,7 @@ interface RepeatOptions {
   failure: string;
 }
 
-/**
- * Runs `work` in the background again and again. Returns a function that stops this: it aborts the signal of `work`, and
- * resolves when the running `work` has ended.
- */
+/** Runs `work` repeatedly. The returned function aborts the signal of `work`, and resolves when it has ended. */
 export function repeat(
   work: (signal: AbortSignal) => Promise<unknown>,
   { everyMs, firstMs = 0, logger, failure }: RepeatOptions,

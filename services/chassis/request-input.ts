@@ -43,9 +43,8 @@ export function checkBodyHeaders({ headers }: IncomingMessage, { kinds, maxBytes
 }
 
 /**
- * Returns a function that parses the body into request.body if the contract has a body; the handler reads multipart
- * bodies. It throws 413 if the body is too large, 415 for a media type, encoding or charset that is not accepted, and 400
- * for malformed JSON or a body that the contract does not have.
+ * Returns a function that parses the body, unless it is multipart. It throws 413, 415 for a media type, encoding or
+ * charset that is not accepted, and 400 for malformed JSON or a body that the contract does not have.
  */
 export function createBodyParser({
   body,
@@ -66,8 +65,8 @@ export function createBodyParser({
 }
 
 /**
- * Ends a completely written reply while its request's body still arrives: discards the body for `drainMs` at most. Closing
- * the connection while the client sends would reset it, and the client would lose the reply (RFC 9112 §9.6).
+ * Ends a written reply whose request's body still arrives, which is discarded for `drainMs` at most. Closing the
+ * connection at once would reset it, and the client would lose the reply (RFC 9112 §9.6).
  */
 export function endAfterBody(request: IncomingMessage, response: ServerResponse, drainMs: number): void {
   const end = () => response.end();
@@ -97,8 +96,8 @@ function check(schema: Schema | undefined, value: unknown, place: string, detail
 }
 
 /**
- * Validates params, query and body with the contract's schemas and returns the parsed values; a multipart body is the
- * request itself. Throws 422 `validation_failed` with a detail for each field, or the endpoint's `invalidBody`.
+ * Returns params, query and body as the contract's schemas parse them; a multipart body is the request itself. Throws
+ * 422 `validation_failed` with a detail for each field, or the endpoint's `invalidBody`.
  */
 export function validate(endpoint: Endpoint, request: Request) {
   const details: Details = [];

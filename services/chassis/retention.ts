@@ -7,10 +7,7 @@ type Query = Database['query'];
 /** The deletions of a process, each under the name of its rows. */
 export type RetentionSteps = (query: Query) => Record<string, () => Promise<void>>;
 
-/**
- * Runs a statement that changes or deletes up to `rows` rows, until it finds fewer, so that each run is short and holds
- * its locks briefly. Throws what `query` throws; earlier runs stay done.
- */
+/** Repeats a statement that changes up to `rows` rows until it finds fewer, so that each holds its locks briefly. */
 export async function runInBatches(
   query: Query,
   operation: string,
@@ -24,9 +21,8 @@ export async function runInBatches(
 }
 
 /**
- * Deletes all rows of `table` for which `condition` is true, `rowsPerStatement` at a time, so that each statement holds
- * its locks briefly. Rows that another transaction has locked stay until the next run. Throws what `query` throws; batches
- * deleted before stay deleted.
+ * Deletes the rows of `table` that meet `condition`, in batches. Rows that another transaction has locked stay until
+ * the next run.
  */
 export async function deleteExpired(
   query: Query,
@@ -41,10 +37,7 @@ export async function deleteExpired(
   await runInBatches(query, operation, text, values, rowsPerStatement);
 }
 
-/**
- * Deletes rows with `deletes`, a database function. Its argument is the maximum number of rows; it returns the number of
- * deleted rows. Throws what `query` throws.
- */
+/** Deletes rows with `deletes`, a database function of the maximum number of rows that returns the number it deleted. */
 export async function deleteWith(query: Query, operation: string, deletes: string): Promise<void> {
   const rowsPerStatement = 1_000;
   const text = `SELECT ${deletes}($1)::float8 AS deleted`;
@@ -53,10 +46,7 @@ export async function deleteWith(query: Query, operation: string, deletes: strin
   while (deleted >= rowsPerStatement);
 }
 
-/**
- * Runs all deletions once, until `signal` is aborted: a backlog is many statements. A failed step is logged and does not
- * stop the other steps.
- */
+/** Runs all deletions once, until `signal` is aborted. A failed step is logged and does not stop the other steps. */
 export async function runRetention(
   query: Query,
   stepsOf: RetentionSteps,
@@ -78,10 +68,7 @@ export async function runRetention(
 /** Returns a random number of ms until the first run, so that replicas do not run at the same time. */
 export const firstRetentionMs = (): number => 30_000 + Math.random() * 30_000;
 
-/**
- * Runs the deletions after 30 to 60 seconds and then every `everyMs`. Returns a function that stops this and resolves
- * when the running statement has ended.
- */
+/** Runs the deletions after 30 to 60 s and then every `everyMs`, until the returned function is called. */
 export function startRetention(
   query: Query,
   stepsOf: RetentionSteps,

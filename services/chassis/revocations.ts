@@ -13,8 +13,8 @@ const revocation = z.union([
 export type Revocation = z.infer<typeof revocation>;
 
 /**
- * Reply of the auth service: the revocations after an id. `last` is the newest id ever used; 0: none. `keys`: the kids
- * of all signing keys that are valid now; releases before 0.1.0 omit them.
+ * Reply of auth: the revocations after an id, the newest id ever used (0: none), and the kids of all valid signing
+ * keys, which releases before 0.1.0 omit.
  */
 export const revocationPage = z.strictObject({
   revocations: z.array(revocation),
@@ -48,9 +48,8 @@ interface Entry {
 }
 
 /**
- * Holds the revocations in force in memory and updates them twice a second (every 50 ms until the first success). While
- * `fetchSince` fails, the last list stays in use; `revocations_age_seconds` is its age. `onKeys` gets the valid kids of
- * each reply.
+ * Holds the revocations in force and updates them twice a second. While `fetchSince` fails, the last list stays in
+ * use; `revocations_age_seconds` is its age. `onKeys` gets the valid kids of each reply.
  */
 export function watchRevocations(
   fetchSince: FetchRevocations,

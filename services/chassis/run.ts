@@ -47,9 +47,9 @@ function fail(message: string): never {
 }
 
 /**
- * Runs a process: reads its `settings` and listens on PORT and, for health and metrics, on PORT + 1000. On SIGTERM it
- * becomes not ready, serves for another 2.5 s, waits for running requests and calls the `onStop` functions. On SIGINT (from
- * a keyboard) it skips the 2.5 s. An invalid configuration prints one line on stderr and exits with 1.
+ * Runs a process on PORT and, for health and metrics, on PORT + 1000. On SIGTERM it becomes not ready, serves for
+ * another 2.5 s, waits for running requests and calls the `onStop` functions. On SIGINT (from a keyboard) it skips the
+ * 2.5 s. An invalid configuration prints one line on stderr and exits with 1.
  */
 export async function run<Settings extends ReturnType<typeof commonConfig>>(
   name: string,

@@ -23,8 +23,8 @@ export function fetchWithToken(tokenOf: () => string | Promise<string>): Service
 }
 
 /**
- * Calls internal listeners with tokens that auth's internal listener at `authUrl` signs. A token is renewed after half of
- * its 15 minutes, and used until its end while auth is unavailable.
+ * Calls internal listeners with tokens that auth at `authUrl` signs. A token is renewed after half of its 15 minutes,
+ * and used until its end while auth is unavailable.
  */
 export function createServiceFetch(authUrl: string, name: ServiceName, secret: string): ServiceFetch {
   const credentials = Buffer.from(`${name}:${secret}`).toString('base64');

@@ -43,10 +43,7 @@ export interface Call<E extends Endpoint> {
 
 export type Handler<E extends Endpoint> = (call: Call<E>) => Promise<Reply<E>> | Reply<E>;
 
-/**
- * Throws if the endpoint is not available in this installation: 404, or 501 for a feature that is switched off. `params`
- * are the path's parameters before validation.
- */
+/** Throws if the endpoint is not available in this installation: 404, or 501. `params` are not validated yet. */
 export type Gate = (params: Readonly<Record<string, string>>) => void;
 
 export interface Route {
@@ -68,18 +65,12 @@ export interface ServiceOptions {
   tokens: TokenVerifier;
 }
 
-/**
- * Returns the methods that the endpoint supports. GET includes HEAD (RFC 9110 §9.1), which is GET without a body. The
- * gateway and the services both use this list.
- */
+/** Returns the methods of the endpoint, for gateway and services. GET includes HEAD (RFC 9110 §9.1). */
 export function requestMethods({ method, noHead }: Endpoint): string[] {
   return method === 'GET' && !noHead ? ['GET', 'HEAD'] : [method];
 }
 
-/**
- * Compares path templates for sorting: a fixed segment comes before a parameter, so that `/jobs/retry` is not the job
- * `retry`. The gateway and the services must find the same endpoint for a path.
- */
+/** Sorts path templates in gateway and services: a fixed segment precedes a parameter, so `/jobs/retry` is no job. */
 export function comparePaths(a: string, b: string): number {
   // `~` sorts after every other character.
   const [first, second] = [a, b].map((path) => path.replaceAll('/:', '/~')) as [string, string];
@@ -97,8 +88,8 @@ export interface AnyReply {
 }
 
 /**
- * Creates a service's public application: it checks each request against the contract and calls the handler. The order is
- * 404/405, 401, 403, 501 (or the gate's error), 413/415, 400/422, handler.
+ * Creates a service's public application, which checks each request against the contract. The order is 404/405, 401,
+ * 403, 501 (or the gate's error), 413/415, 400/422, handler.
  */
 export function createService(
   { name, logger, metrics, tokens }: ServiceOptions,

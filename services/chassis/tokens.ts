@@ -48,10 +48,7 @@ const header = z.strictObject({
   kid: z.string().min(1).max(200),
 });
 
-/**
- * Maximum lifetime of a token in seconds: 15 min, as the auth service issues them, plus a minute. A longer lifetime would
- * outlast the stored revocation.
- */
+/** Maximum lifetime in seconds: 15 min, plus a minute. A longer lifetime would outlast the stored revocation. */
 const maxLifetime = 16 * 60;
 
 const scope = z.string().transform((value) => new Set(value.split(' ').filter(Boolean) as Scope[]));
@@ -109,9 +106,9 @@ function parseHeader(token: string): z.infer<typeof header> {
 }
 
 /**
- * Checks access tokens: RS256 only, type at+jwt (RFC 9068), issuer, audience, times. `kid` selects one of the published
- * keys; keys in the token are refused (RFC 8725 §3). Results are cached by the token's SHA-256 until it expires. Each call
- * checks that neither the token nor its key was revoked.
+ * Checks access tokens: RS256 only, type at+jwt (RFC 9068), issuer, audience, times. `kid` selects a published key;
+ * keys in the token are refused (RFC 8725 §3). Results are cached; each call checks that neither token nor key was
+ * revoked.
  */
 export function createTokenVerifier(
   issuer: string,

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { endpointsWith, jsonBody, optionalJsonBody } from './endpoint.ts';
+import { endpointsWith, jsonBody, jsonBodyOf, optionalJsonBody } from './endpoint.ts';
 import {
   eitherOf,
   id,
-  idSegment,
+  idParams,
   multiLineText,
   page,
   pageQuery,
@@ -15,15 +15,15 @@ import {
 export const roles = ['user', 'sre', 'admin'] as const;
 export type Role = (typeof roles)[number];
 
-/** The fields of a user that every reply with a user contains. */
+/** The fields of a user in every reply. */
 export const user = z.strictObject({ id, email: z.string(), name: z.string(), created_at: time });
 
-/** The profile of the calling user. `suborg` is the selected part of the organisation, if any. */
+/** The profile of the calling user. */
 export const profile = z.strictObject({
   ...user.shape,
   roles: z.array(z.enum(roles)),
   mfa_enabled: z.boolean(),
-  suborg: z.string().optional(),
+  suborg: z.string().optional().describe('Part of the organisation that an identity login selected.'),
 });
 
 const define = endpointsWith({ service: 'auth', access: 'user' });
@@ -32,13 +32,7 @@ export const me = define('me', 'GET', '/api/me', {
   beforePasswordChange: true,
   beforeMfaEnrollment: true,
   summary: 'Read your profile.',
-  responses: {
-    200: {
-      description:
-        'The user that the access token belongs to. `suborg` is present after an identity login selected one.',
-      schema: profile,
-    },
-  },
+  responses: { 200: { description: 'The user that the access token belongs to.', schema: profile } },
 });
 
 export const deleteMe = define('deleteMe', 'DELETE', '/api/me', {
@@ -48,33 +42,26 @@ export const deleteMe = define('deleteMe', 'DELETE', '/api/me', {
   summary: 'Delete your account and all your data.',
   description:
     'A wrong or missing password or code returns 403 `reauthentication_required`. Omit `current_password` if you have none, after a login at the identity provider. All services delete their data about you within a minute.',
-  body: optionalJsonBody(
-    z.strictObject({
-      current_password: multiLineText(1, 1024).optional(),
-      code: totpCode.optional().describe('Code of the authenticator app, if you have a second factor.'),
-    }),
-  ),
+  body: optionalJsonBody({
+    current_password: multiLineText(1, 1024).optional(),
+    code: totpCode.optional().describe('Code of the authenticator app, if you have a second factor.'),
+  }),
   responses: { 204: { description: 'Your account was deleted. All sessions have ended.' } },
   errors: ['last_admin'],
 });
 
-const newPassword = multiLineText(1, 1024).describe(
-  'New password: 15 to 128 characters by default, not easy to guess.',
-);
+const newPassword = multiLineText(1, 1024).describe('15 to 128 characters by default, not easy to guess.');
 
 export const changePassword = define('changePassword', 'POST', '/api/password', {
   beforePasswordChange: true,
   beforeMfaEnrollment: true,
   rateLimit: { requests: 60, seconds: 60, guessing: true },
   summary: 'Change your password.',
-  description:
-    'Ends all sessions. After a login with a temporary password, send the temporary password as `current_password`.',
-  body: jsonBody(
-    z.strictObject({
-      current_password: multiLineText(1, 1024),
-      new_password: newPassword,
-    }),
-  ),
+  description: 'Ends all sessions. After a login with a temporary password, send it as `current_password`.',
+  body: jsonBody({
+    current_password: multiLineText(1, 1024),
+    new_password: newPassword,
+  }),
   responses: { 204: { description: 'Password changed. All sessions have ended, including this one.' } },
 });
 
@@ -85,7 +72,7 @@ export const forgotPassword = define('forgotPassword', 'POST', '/api/password/fo
   summary: 'Request a password reset email.',
   description:
     'The reply and its duration are the same for every email address. A user gets at most one email in 5 minutes and 5 in a day; further requests are accepted and ignored.',
-  body: jsonBody(z.strictObject({ email: singleLineText(1, 254).normalize('NFC') })),
+  body: jsonBody({ email: singleLineText(1, 254).normalize('NFC') }),
   responses: { 202: { description: 'Accepted. If an enabled user has the address, an email follows.' } },
   errors: ['mail_disabled'],
 });
@@ -96,14 +83,10 @@ export const resetPassword = define('resetPassword', 'POST', '/api/password/rese
   summary: 'Set a new password by email token.',
   description:
     'Ends all sessions of the user. A second factor stays. If the password is refused with 422, the token stays valid.',
-  body: jsonBody(
-    z.strictObject({
-      token: multiLineText(1, 1024).describe(
-        'Token of the link in the email, valid once and for 30 minutes.',
-      ),
-      new_password: newPassword,
-    }),
-  ),
+  body: jsonBody({
+    token: multiLineText(1, 1024).describe('Token of the link in the email, valid once and for 30 minutes.'),
+    new_password: newPassword,
+  }),
   responses: { 204: { description: 'Password changed. All sessions of the user have ended.' } },
   errors: ['invalid_reset_token'],
 });
@@ -125,7 +108,7 @@ export const reauthenticate = define('reauthenticate', 'POST', '/api/reauthentic
   summary: 'Confirm your password or code.',
   description:
     'Sensitive actions return 403 `reauthentication_required` unless this session logged in or was confirmed here in the last 15 minutes.',
-  body: jsonBody(eitherOf({}, { password: multiLineText(1, 1024), code: totpCode })),
+  body: jsonBodyOf(eitherOf({}, { password: multiLineText(1, 1024), code: totpCode })),
   responses: { 204: { description: 'Confirmed. The session counts as a recent login for 15 minutes.' } },
   errors: ['invalid_credentials'],
 });
@@ -143,7 +126,7 @@ export const deleteSessions = define('deleteSessions', 'DELETE', '/api/sessions'
 
 export const deleteSession = define('deleteSession', 'DELETE', '/api/sessions/:id', {
   summary: 'End one of your sessions.',
-  params: z.strictObject({ id: idSegment }),
+  params: idParams,
   responses: { 204: { description: 'The session has ended.' } },
   errors: ['not_found'],
 });

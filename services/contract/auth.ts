@@ -28,12 +28,10 @@ export const login = define('login', 'POST', '/api/login', {
   latencyClass: 'login',
   rateLimit: { requests: 60, seconds: 60, guessing: true },
   summary: 'Log in with email and password.',
-  body: jsonBody(
-    z.strictObject({
-      email: multiLineText(1, 254).normalize('NFC'),
-      password: multiLineText(1, 1024),
-    }),
-  ),
+  body: jsonBody({
+    email: multiLineText(1, 254).normalize('NFC'),
+    password: multiLineText(1, 1024),
+  }),
   responses: { 200: loginReply },
   errors: ['invalid_credentials', 'mfa_required'],
 });
@@ -94,13 +92,11 @@ export const logout = define('logout', 'POST', '/api/logout', {
   beforeMfaEnrollment: true,
   summary: 'Log out of this session.',
   description: 'All services refuse the tokens of the session within a second.',
-  body: optionalJsonBody(
-    z.strictObject({
-      fcm_token: multiLineText(0, 4096)
-        .nullish()
-        .describe('Push token of this device. The platform stops sending messages to it.'),
-    }),
-  ),
+  body: optionalJsonBody({
+    fcm_token: multiLineText(0, 4096)
+      .nullish()
+      .describe('Push token of this device, which gets no more messages.'),
+  }),
   responses: { 204: { description: 'Logged out.' } },
 });
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpointsWith, jsonBody } from './endpoint.ts';
+import { endpointsWith, jsonBody, jsonBodyOf } from './endpoint.ts';
 import { eitherOf, id, idSegment, model, modelPattern, page, pageQuery, since, time } from './schemas.ts';
 
 const cleared = z.strictObject({
@@ -20,16 +20,12 @@ export const clearModel = define('clearModel', 'POST', '/api/admin/cache/clear-m
   description:
     'After a 200, every read that starts later returns the current version of each record. Send either `id` or `ids`. After any other reply, repeat the whole call.',
   body: {
-    ...jsonBody(
+    ...jsonBodyOf(
       eitherOf(
         { model },
         {
           id,
-          ids: z
-            .array(id)
-            .min(1)
-            .max(1_000)
-            .describe('IDs of 1 to 1,000 records. Duplicates are cleared once.'),
+          ids: z.array(id).min(1).max(1_000).describe('1 to 1,000 IDs. Duplicates are cleared once.'),
         },
       ),
     ),
@@ -66,9 +62,7 @@ export const listInvalidations = define('listInvalidations', 'GET', '/api/admin/
   query: z
     .strictObject({
       model: model.optional(),
-      id: idSegment
-        .optional()
-        .describe('Select clears of this record of `model`, and clears of the whole model.'),
+      id: idSegment.optional().describe('Select clears of this record of `model` and of the whole model.'),
       since: since.optional().describe('Select clears at this time or later.'),
       ...pageQuery,
     })
@@ -82,5 +76,5 @@ export const listInvalidations = define('listInvalidations', 'GET', '/api/admin/
 
 export const clearPattern = define('clearPattern', 'POST', '/api/admin/cache/clear-pattern', {
   summary: 'Clear all records of a model.',
-  body: jsonBody(z.strictObject({ pattern: modelPattern })),
+  body: jsonBody({ pattern: modelPattern }),
 });

@@ -78,10 +78,7 @@ export function checkError(endpoint: Endpoint, status: number, body: unknown): E
   return envelope.data;
 }
 
-/**
- * Calls one endpoint and checks the reply against the contract.
- * @throws ContractViolation if the status, body or error code is not documented, and the errors of fetch
- */
+/** Calls an endpoint. @throws ContractViolation if the reply does not match the contract, and the errors of fetch */
 export async function call<const E extends Endpoint>(
   baseUrl: string,
   endpoint: E,

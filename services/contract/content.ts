@@ -59,9 +59,7 @@ export const listContent = define('listContent', 'GET', '/api/content/:model', {
     .strictObject({
       ids: idList.optional(),
       limit: pageLimit(100, 50).optional(),
-      cursor: opaqueCursor
-        .optional()
-        .describe('Value of `next_cursor` in the previous page of the same model.'),
+      cursor: opaqueCursor.optional().describe('Value of `next_cursor` in the previous page of this model.'),
       view: z.enum(views).default('full'),
     })
     .refine(({ ids, limit, cursor }) => ids === undefined || (limit ?? cursor) === undefined, {
@@ -82,7 +80,7 @@ const change = z.strictObject({
   model,
   id,
   version: summary.shape.version.describe(
-    'Version of the record. Of a deleted record: one more than its last version.',
+    'Version of the record; for a deleted record, its last version + 1.',
   ),
   deleted: z.boolean(),
   changed_at: time,
@@ -114,7 +112,7 @@ export const listChanges = define('listChanges', 'GET', '/api/content/changes', 
         next_cursor: z.string().describe('The cursor for `after`; never null.'),
         up_to_date: z
           .boolean()
-          .describe('Whether the client now has every change that was committed before this request.'),
+          .describe('Whether the client has every change committed before this request.'),
       }),
     },
   },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpointsWith, jsonBody } from './endpoint.ts';
-import { id, idSegment, singleLineText, page, pageQuery, time } from './schemas.ts';
+import { id, idParams, singleLineText, page, pageQuery, time } from './schemas.ts';
 
 export const platforms = ['android', 'ios', 'web'] as const;
 const platform = z.enum(platforms);
@@ -22,13 +22,9 @@ export const device = z.strictObject({
   last_seen_at: time,
   stale: z
     .boolean()
-    .describe(
-      'Whether the device was last seen more than 60 days ago. After 270 days the platform removes it.',
-    ),
+    .describe('Whether it was last seen over 60 days ago. The platform removes it after 270.'),
 });
 export type Device = z.output<typeof device>;
-
-const params = z.strictObject({ id: idSegment });
 
 const define = endpointsWith({ service: 'devices', access: 'user' });
 
@@ -36,14 +32,12 @@ export const registerFcmToken = define('registerFcmToken', 'POST', '/api/registe
   summary: 'Register or refresh a device for push messages.',
   description:
     'Updates the time the device was last seen. If another user had registered the token, the device moves to you. A 21st device replaces the least recently seen one.',
-  body: jsonBody(
-    z.strictObject({
-      token,
-      platform: platform.optional(),
-      name: singleLineText(1, 100).optional(),
-      app_version: singleLineText(1, 50).optional(),
-    }),
-  ),
+  body: jsonBody({
+    token,
+    platform: platform.optional(),
+    name: singleLineText(1, 100).optional(),
+    app_version: singleLineText(1, 50).optional(),
+  }),
   responses: {
     200: {
       description: 'The registered device.',
@@ -60,7 +54,7 @@ export const listDevices = define('listDevices', 'GET', '/api/devices', {
 
 export const deleteDevice = define('deleteDevice', 'DELETE', '/api/devices/:id', {
   summary: 'Unregister one of your devices.',
-  params,
+  params: idParams,
   responses: { 204: { description: 'The device was unregistered.' } },
   errors: ['not_found'],
 });
@@ -70,7 +64,7 @@ export const listDeviceTokens = define('listDeviceTokens', 'GET', '/api/admin/us
   rateLimit: { requests: 6000, seconds: 60 },
   summary: 'List push tokens of a user, newest first.',
   description: 'For the program that sends push messages.',
-  params,
+  params: idParams,
   query: z.strictObject(pageQuery),
   responses: {
     200: {
@@ -83,19 +77,15 @@ export const listDeviceTokens = define('listDeviceTokens', 'GET', '/api/admin/us
 export const deviceFeedback = define('deviceFeedback', 'POST', '/api/admin/devices/feedback', {
   access: 'devices:manage',
   summary: 'Report delivery outcomes of push tokens.',
-  description:
-    'Accepts the outcomes of up to 1,000 tokens. The platform removes tokens that are unregistered or invalid.',
+  description: 'Accepts the outcomes of up to 1,000 tokens. Removes unregistered and invalid tokens.',
   body: {
-    ...jsonBody(
-      z.strictObject({ results: z.array(z.strictObject({ token, outcome: z.enum(outcomes) })).max(1_000) }),
-    ),
+    ...jsonBody({ results: z.array(z.strictObject({ token, outcome: z.enum(outcomes) })).max(1_000) }),
     // Fits 1,000 tokens of maximum length with every character escaped.
     maxBytes: 9 * 1024 * 1024,
   },
   responses: {
     200: {
-      description:
-        '`removed`: number of removed tokens. `unknown`: number of tokens that were not registered.',
+      description: 'Numbers of removed tokens, and of tokens that were not registered.',
       schema: z.strictObject({ removed: z.int(), unknown: z.int() }),
     },
   },

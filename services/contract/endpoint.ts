@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { ErrorCode } from './errors.ts';
 import type { ServiceName } from './services.ts';
 
@@ -20,9 +20,8 @@ export type Scope = (typeof scopes)[number];
 export const machineScopes: readonly Scope[] = scopes.filter((scope) => scope !== 'users:admin');
 
 /**
- * Access that an endpoint requires. `public`: no token. `user`: a valid token of a user, not of a machine client. `reader`:
- * a valid token of a user, or of a machine client with the scope content:read. Otherwise a scope that the token must carry,
- * or several scopes of which it must carry one.
+ * `public`: no token. `user`: a token of a user. `reader`: a token of a user, or of a machine client with the scope
+ * content:read. Otherwise a scope that the token must carry, or several scopes of which it must carry one.
  */
 export type Access = 'public' | 'user' | 'reader' | Scope | readonly [Scope, ...Scope[]];
 
@@ -88,8 +87,8 @@ export interface Endpoint {
   service: ServiceName;
   access: Access;
   /**
-   * The gateway passes cookies in both directions; for other endpoints it removes them. If `access` is public, the service
-   * may accept a cookie instead of a token.
+   * The gateway passes cookies in both directions. If `access` is public, the service may accept one instead of a
+   * token.
    */
   cookies?: true;
   /** HEAD returns 405, because this GET has side effects and HEAD must be safe (RFC 9110 §9.2.1). */
@@ -127,10 +126,7 @@ export function defineEndpoint<const E extends Endpoint>(endpoint: E): E {
 
 type Place = Pick<Endpoint, 'name' | 'method' | 'path'>;
 
-/**
- * Returns a function that defines endpoints with the default fields `common`. An endpoint may override each default.
- * The default rate limit is 600 requests per minute.
- */
+/** Returns a function that defines endpoints with the default fields `common` and 600 requests per minute. */
 export function endpointsWith<const C extends Partial<Endpoint>>(common: C) {
   const usual = { rateLimit: { requests: 600, seconds: 60 }, ...common };
   return <const E extends Partial<Endpoint> & Omit<Endpoint, keyof Place | 'rateLimit' | keyof C>>(
@@ -141,23 +137,34 @@ export function endpointsWith<const C extends Partial<Endpoint>>(common: C) {
   ) => ({ ...usual, name, method, path, ...endpoint }) as Omit<typeof usual, keyof E> & Place & E;
 }
 
-/** Returns the definition of a required JSON body of at most 16 KB. */
-export function jsonBody<Schema extends z.ZodType>(schema: Schema) {
-  return { kinds: ['json'], maxBytes: 16_384, schema } as const;
-}
-
-/** Returns the definition of an optional JSON body of at most 16 KB. */
-export function optionalJsonBody<Schema extends z.ZodType>(schema: Schema) {
-  return { ...jsonBody(schema), optional: true } as const;
-}
+/** Returns the definition of a JSON body of at most 16 KB. */
+export const jsonBodyOf = <Schema extends z.ZodType>(schema: Schema) =>
+  ({ kinds: ['json'], maxBytes: 16_384, schema }) as const;
+/** Returns the definition of a JSON body with these fields and no others. */
+export const jsonBody = <Fields extends z.ZodRawShape>(fields: Fields) => jsonBodyOf(z.strictObject(fields));
+export const optionalJsonBody = <Fields extends z.ZodRawShape>(fields: Fields) =>
+  ({ ...jsonBody(fields), optional: true }) as const;
 
 /** Request header and 304 response of endpoints that return an ETag. */
 export const ifNoneMatch = {
-  'If-None-Match': 'ETags of the copies that the client has. If one of them is current, the response is 304.',
-} as const;
+  'If-None-Match': "ETags of the client's copies. If one is current, the response is 304.",
+};
 export const notModified = {
   304: { description: 'Not modified: the copy of the client is current.' },
 } as const;
+
+/** Request header of endpoints that accept an Idempotency-Key (draft-ietf-httpapi-idempotency-key-header-07). */
+export const idempotencyHeader = {
+  'Idempotency-Key': {
+    description:
+      'Unique key of up to 255 printable ASCII characters. For 24 hours, a repeated request with the same key returns the first successful reply and has no further effect. Errors are not stored. A caller can store 1,000 keys in 24 hours; more return 429.',
+    // HTTP strips leading and trailing spaces from header values.
+    pattern: /^[!-~](?:[ -~]{0,253}[!-~])?$/,
+  },
+} as const;
+
+/** Errors of endpoints that accept an Idempotency-Key. */
+export const idempotencyErrors = ['idempotency_key_in_use', 'idempotency_key_reused'] as const;
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : Record<string, never>;
 type Sent<S> = S extends z.ZodType ? z.input<S> : undefined;

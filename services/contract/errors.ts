@@ -1,7 +1,4 @@
-/**
- * Every error code of the API by status, with its description for the OpenAPI document. Codes are stable: add new ones, do
- * not rename.
- */
+/** Every error code of the API by status, with its description. Codes are stable: add new ones, do not rename. */
 const summaries = {
   400: {
     malformed_request: 'The request is not well-formed HTTP, or has a body where none is allowed.',
@@ -19,8 +16,7 @@ const summaries = {
   401: {
     invalid_credentials: 'The email or the password is wrong.',
     invalid_client: 'The client is unknown or its secret is wrong (RFC 6749 §5.2).',
-    mfa_required:
-      'The password is right, and the user has a second factor. Send `mfa_token` of `details` to /api/login/mfa.',
+    mfa_required: 'The user has a second factor. Send `mfa_token` of `details` to /api/login/mfa.',
     token_required: 'The request has no access token.',
     invalid_token: 'The access token is malformed, expired, revoked or from another issuer (RFC 6750 §3.1).',
   },
@@ -28,56 +24,35 @@ const summaries = {
     insufficient_scope: 'The access token lacks the required scope (RFC 6750 §3.1).',
     password_change_required: 'The user logged in with a temporary password. Change the password first.',
     mfa_enrollment_required:
-      'A role of the user requires a second factor. Set one up (/api/mfa/totp), then refresh the access token.',
-    reauthentication_required:
-      'The action needs a login within the last 15 minutes. Log in again or call /api/reauthenticate.',
+      'A second factor is required. Set it up (/api/mfa/totp), then refresh the token.',
+    reauthentication_required: 'Needs a login within 15 minutes. Log in again or call /api/reauthenticate.',
     identity_other_browser: 'Another browser started the identity login, or the login cookie is missing.',
     other_origin: 'The request comes from a page of another origin, or its origin is unknown.',
-    suborg_not_allowed:
-      'The identity service did not list this part of the organisation when this session logged in.',
+    suborg_not_allowed: 'The identity service did not list this part of the organisation at the login.',
   },
-  404: {
-    not_found: 'The resource does not exist, or the caller has no access to it.',
-  },
-  405: {
-    method_not_allowed:
-      'The path does not support this method. The Allow header lists the supported methods.',
-  },
-  408: {
-    request_timeout: 'Timed out waiting for the complete request.',
-  },
+  404: { not_found: 'The resource does not exist, or the caller has no access to it.' },
+  405: { method_not_allowed: 'The path supports only the methods in the Allow header.' },
+  408: { request_timeout: 'Timed out waiting for the complete request.' },
   409: {
     email_taken: 'Another user has this email address.',
     mfa_enabled: 'The user has a second factor already.',
     last_admin: 'The change would leave no enabled administrator.',
     retry_failed: 'The retry of the job failed.',
-    idempotency_key_in_use:
-      'The first request with this Idempotency-Key is in progress. Retry later to get its reply.',
+    idempotency_key_in_use: 'The first request with this Idempotency-Key is in progress. Retry later.',
     letter_closed: 'The letter is sent or closed and can no longer change. `details` has its state.',
-    state_change_not_allowed:
-      'The letter cannot change from its state to the requested state. `details` has both.',
+    state_change_not_allowed: 'The letter cannot change to the requested state. `details` has both states.',
   },
-  410: {
-    cursor_expired:
-      'The changes since this cursor are no longer known. Discard your copy and start again without `after`.',
-  },
-  412: {
-    precondition_failed: 'The object has changed since the version in If-Match. Read it again.',
-  },
+  410: { cursor_expired: 'The changes since this cursor are unknown. Start again without `after`.' },
+  412: { precondition_failed: 'The object has changed since the version in If-Match. Read it again.' },
   413: {
     quota_exceeded: 'The user stores as many files or bytes as allowed. Delete files first.',
     payload_too_large: 'The body is larger than the limit of this endpoint.',
   },
-  415: {
-    unsupported_media_type: 'The endpoint does not accept the media type or encoding of the body.',
-  },
-  416: {
-    range_not_satisfiable: 'The range starts after the end of the file. Content-Range has the file length.',
-  },
+  415: { unsupported_media_type: 'The endpoint does not accept this media type or encoding.' },
+  416: { range_not_satisfiable: 'The range starts after the end of the file. Content-Range has its length.' },
   422: {
     animated_image: 'The image has more than one frame.',
-    image_too_large:
-      'The image has more than 24 megapixels (12 at 16 bits per channel) or a side longer than 16,383 pixels.',
+    image_too_large: 'Over 24 megapixels (12 at 16 bits per channel) or a side over 16,383 pixels.',
     image_too_costly: 'Processing the image takes more than 20 seconds or too much memory.',
     unreadable_file: 'The file is damaged: truncated, wrong checksums or an inconsistent header.',
     idempotency_key_reused: 'A different request used this Idempotency-Key in the last 24 hours.',
@@ -85,18 +60,10 @@ const summaries = {
     webform_required: 'The letter requires this webform, so it cannot be skipped.',
     validation_failed: 'The request is well-formed but invalid. `details` lists the fields.',
   },
-  428: {
-    precondition_required: 'The request needs an If-Match header with the ETag of the version to change.',
-  },
-  429: {
-    rate_limited: 'Too many requests. Wait for the number of seconds in Retry-After.',
-  },
-  431: {
-    headers_too_large: 'The request headers are larger than 16 KB.',
-  },
-  500: {
-    internal_error: 'The server failed. The log has the cause under the request ID.',
-  },
+  428: { precondition_required: 'The request needs If-Match with the ETag of the version to change.' },
+  429: { rate_limited: 'Too many requests. Wait for the number of seconds in Retry-After.' },
+  431: { headers_too_large: 'The request headers are larger than 16 KB.' },
+  500: { internal_error: 'The server failed. The log has the cause under the request ID.' },
   501: {
     identity_login_disabled: 'Identity login is not configured.',
     mail_disabled: 'Sending mail is not configured.',
@@ -107,14 +74,11 @@ const summaries = {
   },
   503: {
     service_unavailable: 'The service, or a dependency of it, is unavailable.',
-    overloaded:
-      'The platform is overloaded and did not process the request. Wait for the number of seconds in Retry-After.',
+    overloaded: 'The platform did not process the request. Wait for the number of seconds in Retry-After.',
     cache_unavailable:
       'The cache could not be cleared. Retry. If PostgreSQL is available, the clear is stored and runs later.',
   },
-  504: {
-    gateway_timeout: 'Timed out waiting for the service.',
-  },
+  504: { gateway_timeout: 'Timed out waiting for the service.' },
 } as const;
 
 type Summaries = typeof summaries;

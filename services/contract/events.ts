@@ -1,15 +1,9 @@
 import { z } from 'zod';
 import { id, model, modelPattern, multiLineText } from './schemas.ts';
 
-/**
- * Optional fields of both events, for logs and the delay metric. A malformed value is ignored, because these fields do not
- * change which records are cleared.
- */
+/** Optional fields, for logs and the delay metric. A malformed value is ignored, because it does not change the clear. */
 const about = {
-  event_id: multiLineText(1, 200)
-    .optional()
-    .catch(undefined)
-    .describe("ID of the event in the sender's system."),
+  event_id: multiLineText(1, 200).optional().catch(undefined).describe('ID of the event at the sender.'),
   change: z.enum(['created', 'updated', 'deleted']).optional().catch(undefined),
   occurred_at: z.iso
     .datetime({ offset: true })
@@ -18,16 +12,11 @@ const about = {
     .describe('Time when the sender committed the change.'),
 };
 
-/**
- * One record changed. Unknown fields are ignored, because a refused event would leave an old version in the cache.
- */
+/** One record changed. Unknown fields are ignored, because a refused event would leave an old version in the cache. */
 export const recordChanged = z.object({ model, id, ...about });
 
 /** Every record of a model may have changed. */
-export const modelChanged = z.object({
-  pattern: modelPattern,
-  ...about,
-});
+export const modelChanged = z.object({ pattern: modelPattern, ...about });
 
 export const invalidationEvent = z.union([recordChanged, modelChanged]);
 export type InvalidationEvent = z.infer<typeof invalidationEvent>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { endpointsWith, jsonBody } from './endpoint.ts';
-import { id, idSegment, model, page, pageQuery, since, time } from './schemas.ts';
+import { endpointsWith, jsonBody, jsonBodyOf } from './endpoint.ts';
+import { id, idParams, model, page, pageQuery, since, time } from './schemas.ts';
 
 /** Reasons why an event could not be processed. Also the label values of the metric failed_jobs_total. */
 export const failedJobClasses = [
@@ -45,12 +45,7 @@ const filters = {
   model: model.optional(),
   since: since.optional().describe('Select jobs that failed at this time or later.'),
 };
-const params = z.strictObject({ id: idSegment });
-
-const define = endpointsWith({
-  service: 'content-cache',
-  access: 'jobs:manage',
-});
+const define = endpointsWith({ service: 'content-cache', access: 'jobs:manage' });
 
 export const listFailedJobs = define('listFailedJobs', 'GET', '/api/admin/failed-jobs', {
   summary: 'List failed jobs, newest first.',
@@ -78,14 +73,14 @@ export const listFailedJobClasses = define('listFailedJobClasses', 'GET', '/api/
 
 export const readFailedJob = define('readFailedJob', 'GET', '/api/admin/failed-jobs/:id', {
   summary: 'Read a failed job.',
-  params,
+  params: idParams,
   responses: { 200: { description: 'The failed job.', schema: failedJob } },
   errors: ['not_found'],
 });
 
 export const deleteFailedJob = define('deleteFailedJob', 'DELETE', '/api/admin/failed-jobs/:id', {
   summary: 'Delete a failed job.',
-  params,
+  params: idParams,
   responses: { 204: { description: 'Failed job deleted.' } },
   errors: ['not_found'],
 });
@@ -93,7 +88,7 @@ export const deleteFailedJob = define('deleteFailedJob', 'DELETE', '/api/admin/f
 export const deleteFailedJobs = define('deleteFailedJobs', 'DELETE', '/api/admin/failed-jobs', {
   summary: 'Delete failed jobs that match a filter.',
   description: 'Runs for at most 10 s. If `deleted` is less than `matched`, repeat the call.',
-  body: jsonBody(
+  body: jsonBodyOf(
     z
       .strictObject({
         class: failedJobClass.optional(),
@@ -109,7 +104,7 @@ export const deleteFailedJobs = define('deleteFailedJobs', 'DELETE', '/api/admin
   ),
   responses: {
     200: {
-      description: '`matched`: number of jobs that match. `deleted`: number of jobs that this call deleted.',
+      description: 'Numbers of matching jobs, and of jobs that this call deleted.',
       schema: z.strictObject({ matched: z.int(), deleted: z.int() }),
     },
   },
@@ -117,7 +112,7 @@ export const deleteFailedJobs = define('deleteFailedJobs', 'DELETE', '/api/admin
 
 export const retryFailedJob = define('retryFailedJob', 'POST', '/api/admin/failed-jobs/:id/retry', {
   summary: 'Retry a failed job.',
-  params,
+  params: idParams,
   responses: {
     200: { description: 'The retry succeeded. The job now has the state `retried`.', schema: failedJob },
   },
@@ -127,18 +122,15 @@ export const retryFailedJob = define('retryFailedJob', 'POST', '/api/admin/faile
 export const retryFailedJobs = define('retryFailedJobs', 'POST', '/api/admin/failed-jobs/retry', {
   summary: 'Retry open failed jobs that match a filter.',
   description: 'Starts with the oldest job and runs for at most 10 s. If jobs are left, repeat the call.',
-  body: jsonBody(
-    z.strictObject({
-      class: failedJobClass.optional(),
-      model: model.optional(),
-      dry_run: z.boolean().default(false).describe('Count only.'),
-      per_second: z.int().min(1).max(1000).default(50).describe('Maximum number of retries per second.'),
-    }),
-  ),
+  body: jsonBody({
+    class: failedJobClass.optional(),
+    model: model.optional(),
+    dry_run: z.boolean().default(false).describe('Count only.'),
+    per_second: z.int().min(1).max(1000).default(50).describe('Maximum number of retries per second.'),
+  }),
   responses: {
     200: {
-      description:
-        '`matched`: number of open jobs that match. `retried` and `failed`: number of retries in this call that succeeded and failed.',
+      description: 'Numbers of matching open jobs, and of retries that succeeded and failed in this call.',
       schema: z.strictObject({ matched: z.int(), retried: z.int(), failed: z.int() }),
     },
   },

@@ -3,10 +3,7 @@ import { profile } from './accounts.ts';
 import { endpointsWith, jsonBody } from './endpoint.ts';
 import { queryText, multiLineText } from './schemas.ts';
 
-/**
- * Values of `error` in the URL to which a failed callback redirects the browser. Codes are stable: add new ones, do not
- * rename.
- */
+/** Values of `error` after a failed callback. Codes are stable: add new ones, do not rename. */
 export const identityErrors = {
   access_denied: 'the user or the identity service denied the login',
   identity_unavailable: 'the identity service is unavailable or refuses the platform as a client',
@@ -42,15 +39,11 @@ export const identityLogin = define('identityLogin', 'GET', '/api/:identity/logi
   description: 'Open this URL in a browser. It redirects to the identity service.',
   params,
   query: z.strictObject({
-    return_to: queryText(1, 2000).describe(
-      'URL that the browser returns to after the login; exactly one of the URLs in IDENTITY_RETURN_TO.',
-    ),
+    return_to: queryText(1, 2000).describe('URL to return to after the login, one of IDENTITY_RETURN_TO.'),
     code_challenge: codeChallenge.describe(
-      'PKCE challenge: base64url(SHA-256(code_verifier)). Send the verifier with the code to /api/token.',
+      'base64url(SHA-256(verifier)); /api/token needs the verifier (PKCE).',
     ),
-    state: queryText(1, 512).describe(
-      'Opaque value that `return_to` gets back, so that the client recognises its login.',
-    ),
+    state: queryText(1, 512).describe('Opaque value that `return_to` gets back.'),
   }),
   responses: {
     302: {
@@ -146,7 +139,7 @@ export const updateSuborg = define('updateSuborg', 'POST', '/api/:identity/updat
   summary: 'Select a part of the organisation.',
   description: 'Accepts a part that the identity service listed at login.',
   params,
-  body: jsonBody(z.strictObject({ suborg: multiLineText(1, 200) })),
+  body: jsonBody({ suborg: multiLineText(1, 200) }),
   responses: {
     200: {
       description: 'Selected. The next access token contains the selection.',

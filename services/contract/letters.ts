@@ -1,7 +1,14 @@
 import { z } from 'zod';
-import { endpointsWith, ifNoneMatch, jsonBody, notModified } from './endpoint.ts';
-import { idempotencyErrors, idempotencyHeader } from './idempotency.ts';
-import { id, idSegment, singleLineText, page, pageQuery, multiLineText, time } from './schemas.ts';
+import {
+  endpointsWith,
+  idempotencyErrors,
+  idempotencyHeader,
+  ifNoneMatch,
+  jsonBody,
+  jsonBodyOf,
+  notModified,
+} from './endpoint.ts';
+import { id, idParams, singleLineText, page, pageQuery, multiLineText, time } from './schemas.ts';
 
 export const letterStates = ['draft', 'open', 'sent', 'closed'] as const;
 export type LetterState = (typeof letterStates)[number];
@@ -44,13 +51,10 @@ export const historyEntry = z.strictObject({
   id,
   at: time,
   event: z.enum(letterEvents),
-  actor: z
-    .string()
-    .describe('Author of the change: user:<id> (user once the user was deleted), client:<name> or command.'),
+  actor: z.string().describe('Author: user:<id> (user once the user was deleted), client:<name> or command.'),
   details: z.record(z.string(), z.unknown()),
 });
 
-const params = z.strictObject({ id: idSegment });
 const etag = { ETag: 'Version of the letter, for If-Match.' };
 
 const define = endpointsWith({ service: 'letters', access: 'user' });
@@ -66,18 +70,14 @@ export const updateLetterSkippedWebform = define(
       ...idempotencyHeader,
       'If-Match': 'ETag of the letter. If the letter has changed since, the response is 412.',
     },
-    body: jsonBody(
-      z.strictObject({
-        letter_id: id,
-        webform_id: id,
-        skipped: z.boolean(),
-        reason: multiLineText(0, 500)
-          .optional()
-          .describe(
-            'Reason for skipping. If absent, the stored reason stays; an empty string deletes it. Skip the webform again to change the reason.',
-          ),
-      }),
-    ),
+    body: jsonBody({
+      letter_id: id,
+      webform_id: id,
+      skipped: z.boolean(),
+      reason: multiLineText(0, 500)
+        .optional()
+        .describe('If absent, the stored reason stays; an empty string deletes it.'),
+    }),
     responses: {
       200: {
         description: 'The letter after the change.',
@@ -94,19 +94,17 @@ export const createLetter = define('createLetter', 'POST', '/api/letters', {
   summary: 'Create a letter.',
   description: 'The new letter is a draft. The content of the webforms is not checked.',
   headers: idempotencyHeader,
-  body: jsonBody(
-    z.strictObject({
-      user_id: id.describe('ID of the user that the letter belongs to.'),
-      title,
-      webforms: z
-        .array(z.strictObject({ webform_id: id, required: z.boolean() }))
-        .max(100)
-        .refine((all) => new Set(all.map(({ webform_id }) => webform_id)).size === all.length, {
-          message: 'A webform is listed twice.',
-        })
-        .describe('Webforms of the letter. A required webform cannot be skipped.'),
-    }),
-  ),
+  body: jsonBody({
+    user_id: id.describe('ID of the user that the letter belongs to.'),
+    title,
+    webforms: z
+      .array(z.strictObject({ webform_id: id, required: z.boolean() }))
+      .max(100)
+      .refine((all) => new Set(all.map(({ webform_id }) => webform_id)).size === all.length, {
+        message: 'A webform is listed twice.',
+      })
+      .describe('Webforms of the letter. A required webform cannot be skipped.'),
+  }),
   responses: { 201: { description: 'The new letter.', schema: letter, headers: etag } },
   errors: idempotencyErrors,
 });
@@ -120,7 +118,7 @@ export const listLetters = define('listLetters', 'GET', '/api/letters', {
 export const readLetter = define('readLetter', 'GET', '/api/letters/:id', {
   summary: 'Read a letter.',
   description: 'Returns your own letters. With the scope `letters:write`, returns the letters of all users.',
-  params,
+  params: idParams,
   headers: ifNoneMatch,
   responses: {
     200: { description: 'The letter.', schema: letter, headers: etag },
@@ -132,14 +130,9 @@ export const readLetter = define('readLetter', 'GET', '/api/letters/:id', {
 export const readLetterHistory = define('readLetterHistory', 'GET', '/api/letters/:id/history', {
   summary: 'List the history of a letter, newest first.',
   description: 'Covers your own letters. With the scope `letters:write`, covers the letters of all users.',
-  params,
+  params: idParams,
   query: z.strictObject(pageQuery),
-  responses: {
-    200: {
-      description: 'A page of the history.',
-      schema: page(historyEntry),
-    },
-  },
+  responses: { 200: { description: 'A page of the history.', schema: page(historyEntry) } },
   errors: ['not_found'],
 });
 
@@ -147,14 +140,14 @@ export const updateLetter = define('updateLetter', 'PATCH', '/api/letters/:id', 
   access: 'letters:write',
   summary: 'Change the title or state of a letter.',
   description: 'Applies to the letters of all users. Only the allowed state transitions are accepted.',
-  params,
+  params: idParams,
   headers: {
     'If-Match': {
       description: 'ETag of the letter. If the letter has changed since, the response is 412.',
       required: true,
     },
   },
-  body: jsonBody(
+  body: jsonBodyOf(
     z
       .strictObject({ title: title.optional(), state: state.optional() })
       .refine((change) => Object.keys(change).length > 0, 'Give a title or a state.')

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { endpointsWith, ifNoneMatch } from './endpoint.ts';
-import { idempotencyErrors, idempotencyHeader } from './idempotency.ts';
-import { id, idSegment, page, pageQuery, time } from './schemas.ts';
+import { endpointsWith, idempotencyErrors, idempotencyHeader, ifNoneMatch, notModified } from './endpoint.ts';
+import { id, idParams, idSegment, page, pageQuery, time } from './schemas.ts';
 
 /** Maximum size of an uploaded file in bytes. */
 export const maxUploadBytes = 10 * 1024 * 1024;
@@ -24,10 +23,7 @@ const file = z.strictObject({
   width: pixels,
   height: pixels,
   checksum: z.string().describe('SHA-256 of the upload in hexadecimal.'),
-  placeholder: z
-    .string()
-    .nullable()
-    .describe('Preview as a ThumbHash in base64, to show while a variant loads; null for a PDF.'),
+  placeholder: z.string().nullable().describe('Preview as a ThumbHash in base64; null for a PDF.'),
   created_at: time,
   variants: z.array(
     z.strictObject({
@@ -40,8 +36,6 @@ const file = z.strictObject({
   ),
 });
 export type MediaFile = z.output<typeof file>;
-
-const params = z.strictObject({ id: idSegment });
 
 const define = endpointsWith({ service: 'media-upload', access: 'user' });
 
@@ -85,7 +79,7 @@ export const listMedia = define('listMedia', 'GET', '/api/media', {
 
 export const readMedia = define('readMedia', 'GET', '/api/media/:id', {
   summary: 'Read the metadata of one of your files.',
-  params,
+  params: idParams,
   responses: { 200: { description: 'The metadata of the file.', schema: file } },
   errors: ['not_found'],
 });
@@ -93,7 +87,7 @@ export const readMedia = define('readMedia', 'GET', '/api/media/:id', {
 export const deleteMedia = define('deleteMedia', 'DELETE', '/api/media/:id', {
   summary: 'Delete one of your files.',
   description: 'Deletes the file and all its variants.',
-  params,
+  params: idParams,
   responses: { 204: { description: 'File deleted.' } },
   errors: ['not_found'],
 });
@@ -122,7 +116,7 @@ export const readVariant = define('readVariant', 'GET', '/api/media/:id/:variant
       contentType: fileTypes,
       headers: { ...fileHeaders, 'Content-Range': 'Byte range, for example bytes 0-99/1234.' },
     },
-    304: { description: 'Not modified: the copy of the client is current.' },
+    ...notModified,
   },
   errors: ['not_found', 'range_not_satisfiable'],
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { loginReply } from './auth.ts';
-import { endpointsWith, jsonBody } from './endpoint.ts';
-import { eitherOf, idSegment, multiLineText, totpCode } from './schemas.ts';
+import { endpointsWith, jsonBody, jsonBodyOf } from './endpoint.ts';
+import { eitherOf, idParams, multiLineText, totpCode } from './schemas.ts';
 
 const recoveryCode = multiLineText(1, 100).describe('One of the 10 recovery codes. Each is valid once.');
 const proof = { code: totpCode, recovery_code: recoveryCode };
@@ -15,7 +15,7 @@ export const loginMfa = define('loginMfa', 'POST', '/api/login/mfa', {
   summary: 'Complete a login with a second factor.',
   description:
     'Send the `mfa_token` of the 401 `mfa_required` within 5 minutes, with a code of the authenticator app or a recovery code. Each code is accepted once. After a wrong code, try again with the same `mfa_token`.',
-  body: jsonBody(eitherOf({ mfa_token: multiLineText(1, 200) }, proof)),
+  body: jsonBodyOf(eitherOf({ mfa_token: multiLineText(1, 200) }, proof)),
   responses: { 200: loginReply },
   errors: ['invalid_credentials'],
 });
@@ -30,8 +30,7 @@ const defineOwn = endpointsWith({
 export const beginTotp = defineOwn('beginTotp', 'POST', '/api/mfa/totp', {
   recentLogin: true,
   summary: 'Begin to set up a second factor.',
-  description:
-    'Returns a new secret for an authenticator app (TOTP). Logins need a code after POST /api/mfa/totp/confirm.',
+  description: 'Returns a secret for an authenticator app (TOTP). POST /api/mfa/totp/confirm turns it on.',
   responses: {
     201: {
       description: 'The secret in base32, and an `otpauth` URI to show as a QR code.',
@@ -45,7 +44,7 @@ export const beginTotp = defineOwn('beginTotp', 'POST', '/api/mfa/totp', {
 export const confirmTotp = defineOwn('confirmTotp', 'POST', '/api/mfa/totp/confirm', {
   summary: 'Turn on the second factor.',
   description: 'Send the first code of the authenticator app. The recovery codes appear only in this reply.',
-  body: jsonBody(z.strictObject({ code: totpCode })),
+  body: jsonBody({ code: totpCode }),
   responses: {
     200: {
       description: 'Later logins need a code. Ask the user to store the recovery codes.',
@@ -58,22 +57,18 @@ export const confirmTotp = defineOwn('confirmTotp', 'POST', '/api/mfa/totp/confi
 
 export const deleteTotp = defineOwn('deleteTotp', 'DELETE', '/api/mfa/totp', {
   summary: 'Turn off your second factor.',
-  body: jsonBody(eitherOf({}, proof)),
+  body: jsonBodyOf(eitherOf({}, proof)),
   responses: { 204: { description: 'Logins need no code.' } },
   errors: ['invalid_code', 'not_found'],
 });
 
-export const deleteUserMfa = endpointsWith({ service: 'auth' })(
-  'deleteUserMfa',
-  'DELETE',
-  '/api/admin/users/:id/mfa',
-  {
-    access: 'users:admin',
-    recentLogin: true,
-    summary: 'Remove the second factor of a user.',
-    description: 'For a user who has lost the device and the recovery codes.',
-    params: z.strictObject({ id: idSegment }),
-    responses: { 204: { description: 'The next login needs no code.' } },
-    errors: ['not_found'],
-  },
-);
+const defineAdmin = endpointsWith({ service: 'auth', access: 'users:admin' });
+
+export const deleteUserMfa = defineAdmin('deleteUserMfa', 'DELETE', '/api/admin/users/:id/mfa', {
+  recentLogin: true,
+  summary: 'Remove the second factor of a user.',
+  description: 'For a user who has lost the device and the recovery codes.',
+  params: idParams,
+  responses: { 204: { description: 'The next login needs no code.' } },
+  errors: ['not_found'],
+});

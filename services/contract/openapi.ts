@@ -9,7 +9,6 @@ import {
 import { endpoints, errorsOf } from './endpoints.ts';
 import { errors, type ErrorCode } from './errors.ts';
 import { readExamples, type Example } from './examples.ts';
-import { expandProperties } from './patterns.ts';
 import { release } from './release.ts';
 import { errorEnvelope } from './schemas.ts';
 import { serviceOf, services } from './services.ts';
@@ -160,6 +159,26 @@ function operation(endpoint: Endpoint, example: Example | undefined): Json {
     requestBody: body && requestBody(body, example?.body),
     responses: responses(endpoint, example),
   };
+}
+
+/** Returns the characters up to U+FFFF with a Unicode property: the content of a character class, as escapes. */
+function charactersOf(property: string): string {
+  const has = new RegExp(`\\p{${property}}`, 'u');
+  const written = (code: number): string => `\\\\u${code.toString(16).padStart(4, '0')}`;
+  const ranges: string[] = [];
+  for (let code = 0, first = -1; code <= 0x10000; code += 1) {
+    const isIn = code < 0x10000 && has.test(String.fromCharCode(code));
+    if (isIn && first < 0) first = code;
+    if (isIn || first < 0) continue;
+    ranges.push(first === code - 1 ? written(first) : `${written(first)}-${written(code - 1)}`);
+    first = -1;
+  }
+  return ranges.join('');
+}
+
+/** Replaces `\p{…}` in patterns by the characters: Python and validators without the flag `u` do not support it. */
+function expandProperties(json: string): string {
+  return json.replace(/\\\\p\{(\w+)\}/g, (_, property: string) => charactersOf(property));
 }
 
 /** Returns the OpenAPI 3.1 document. `publicUrl` is the URL at which clients reach the gateway. */

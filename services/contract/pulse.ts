@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpointsWith, ifNoneMatch, notModified } from './endpoint.ts';
 import { failedJobClass } from './failed-jobs.ts';
-import { fileName, id, idSegment, model, multiLineText, time } from './schemas.ts';
+import { fileName, id, idParams, idSegment, model, multiLineText, time } from './schemas.ts';
 
 /** Names of the five operational targets. */
 export const targetNames = [
@@ -23,15 +23,10 @@ const target = z.strictObject({
   goal: z.number().nullable().describe('Target value. null if the limit that it depends on is not set.'),
   comparison: z
     .enum(['below', 'above', 'equal'])
-    .describe('Relation between `value` and `goal` that meets the target.'),
+    .describe('Relation of `value` to `goal` that meets the target.'),
   unit: z.enum(['seconds', 'count', 'ratio', 'bytes']),
   ok: z.boolean().describe('Whether the target is met. false if the value is unknown.'),
-  note: z
-    .string()
-    .optional()
-    .describe(
-      'Explanation of a value that depends on the configuration, for example that Kafka is not configured.',
-    ),
+  note: z.string().optional().describe('Explanation of a value, for example that Kafka is not configured.'),
 });
 export type Target = z.output<typeof target>;
 
@@ -53,9 +48,7 @@ const cache = z.strictObject({
       misses: count,
       bypasses: count,
       hit_ratio: ratio.nullable(),
-      invalidations_missed: count.describe(
-        'Number of changes in the last hour that nobody announced. content-cache found them in the log of changes.',
-      ),
+      invalidations_missed: count.describe('Number of changes in the last hour that were not announced.'),
     }),
   ),
 });
@@ -92,21 +85,15 @@ export const pulseReport = z.strictObject({
   routes: z.array(route).describe('Routes of the gateway in the last 5 minutes, slowest first.'),
   cache: cache.describe('Cache memory, and cache reads of the last 5 minutes.'),
   processes: z.array(processState),
-  slow: slowLog
-    .nullable()
-    .describe('Slow requests and queries of the last hour, grouped, newest first. null if unavailable.'),
+  slow: slowLog.nullable().describe('Groups of the last hour, newest first. null if unavailable.'),
   failed_jobs: z
     .array(failedJobGroup)
     .nullable()
-    .describe(
-      'Open failed jobs by class, most frequent first. null if unavailable, or if the token lacks `jobs:manage`.',
-    ),
+    .describe('Open ones, most frequent class first. null if unavailable or without `jobs:manage`.'),
   alert_receivers: z
     .array(z.string())
     .nullable()
-    .describe(
-      'Kinds of receivers of alerts, for example `slack`. Empty if alerts go nowhere. null if Alertmanager is unavailable or not configured.',
-    ),
+    .describe('Kinds, for example `slack`. null if Alertmanager is unavailable or not configured.'),
 });
 export type PulseReport = z.output<typeof pulseReport>;
 
@@ -151,9 +138,7 @@ export const pulseSignIn = define('pulseSignIn', 'POST', '/pulse/sign-in', {
     schema: z.strictObject({
       email: multiLineText(1, 254).normalize('NFC'),
       password: multiLineText(1, 1024),
-      code: multiLineText(0, 100)
-        .optional()
-        .describe('Code of the authenticator app, or a recovery code, if the user has a second factor.'),
+      code: multiLineText(0, 100).optional().describe('Code of the second factor, or a recovery code.'),
     }),
   },
   responses: {
@@ -188,7 +173,7 @@ export const pulseRetry = define('pulseRetry', 'POST', '/pulse/failed-jobs/:id/r
   cookies: true,
   summary: 'Retry a failed job from the page.',
   description: 'Requires the scopes `pulse:view` and `jobs:manage`.',
-  params: z.strictObject({ id: idSegment }),
+  params: idParams,
   responses: {
     303: {
       ...toThePage,
@@ -205,9 +190,6 @@ export const pulseAsset = define('pulseAsset', 'GET', '/pulse/assets/:file', {
   description: 'Assets are the script and the style sheet.',
   params: z.strictObject({ file: fileName }),
   headers: ifNoneMatch,
-  responses: {
-    200: { description: 'The file.', contentType: '*/*' },
-    ...notModified,
-  },
+  responses: { 200: { description: 'The file.', contentType: '*/*' }, ...notModified },
   errors: ['not_found'],
 });

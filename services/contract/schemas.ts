@@ -59,6 +59,9 @@ export const idSegment = z
   .transform(Number)
   .pipe(id);
 
+/** Path parameters of an object with an ID. */
+export const idParams = z.strictObject({ id: idSegment });
+
 /** An ISO 8601 time in UTC, for example 2026-01-31T09:30:00.000Z. */
 export const time = z.iso.datetime();
 
@@ -74,10 +77,7 @@ export type Model = z.infer<typeof model>;
 /** Pattern that selects every record of a model. */
 export const modelPattern = z.enum(models.map((name) => `${name}:*` as const));
 
-/**
- * The limit of a page: an integer from 1 to `max`.
- * @param max a power of ten
- */
+/** The limit of a page: an integer from 1 to `max`, a power of ten. */
 export function pageLimit(max: number, usual: number) {
   return z
     .string()
@@ -114,10 +114,7 @@ export const errorEnvelope = z.strictObject({
 });
 export type ErrorEnvelope = z.infer<typeof errorEnvelope>;
 
-/**
- * Returns the schema of an object with exactly one of these fields, beside the fields of `common`. The message of a
- * violation names them.
- */
+/** Returns the schema of an object with exactly one field of `choice`, beside those of `common`. */
 export function eitherOf<Common extends z.ZodRawShape, Choice extends Record<string, z.ZodType>>(
   common: Common,
   choice: Choice,

@@ -7,8 +7,8 @@ export interface Schema {
   /** The schema has the table idempotency_key of the chassis. */
   idempotency?: true;
   /**
-   * Rights of the service on single tables and views. On each other table it may SELECT, INSERT, UPDATE and DELETE, on
-   * each other view SELECT. A partition has the rights of its parent.
+   * Rights on single tables, their partitions and views. Elsewhere: SELECT, INSERT, UPDATE and DELETE; on views
+   * SELECT.
    */
   rights?: Readonly<Record<string, string>>;
   /** Functions that the service may call. */
@@ -193,10 +193,7 @@ export const urlVariable = <N extends ServiceName>(name: N) => `${upper(name)}_U
 /** Returns the name of the setting with the URL of a service's internal listener, for example `DEVICES_INTERNAL_URL`. */
 export const internalUrlVariable = <N extends ServiceName>(name: N) => `${upper(name)}_INTERNAL_URL` as const;
 
-/**
- * Returns the settings with the URLs of the services that a process calls.
- * @param urlOf returns the URL of a service's listener
- */
+/** Returns the settings with the URLs of the services that a process calls; `urlOf` returns a listener's URL. */
 export function addressSettings(
   service: Service,
   urlOf: (name: ServiceName, listener: 'public' | 'internal') => string,

@@ -4,10 +4,7 @@ import type { Target } from './pulse.ts';
 
 type Goal = Pick<Target, 'comparison' | 'unit'> & { goal: number };
 
-/**
- * Goals of the five operational targets. /pulse and the dashboards read them; a test compares the Prometheus rules with
- * them. If Redis has no memory limit, `cache_memory` has no goal.
- */
+/** Goals of the five operational targets. If Redis has no memory limit, `cache_memory` has no goal. */
 export const targetGoals = {
   response_time_p95: { goal: 0.5, comparison: 'below', unit: 'seconds' },
   invalidation_queue: { goal: 100, comparison: 'below', unit: 'count' },
@@ -17,8 +14,8 @@ export const targetGoals = {
 } as const satisfies Record<Target['name'], Goal>;
 
 /**
- * Limits for the 95th percentile of the response time in seconds, by latency class. Timing starts at the request head. For an
- * upload it starts at the last byte, because the client's network determines how long sending takes.
+ * Limits for the p95 of the response time in seconds, by latency class, from the request head. For an upload from the
+ * last byte, because the client's network determines how long sending takes.
  */
 export const latencyLimits = {
   usual: targetGoals.response_time_p95.goal,

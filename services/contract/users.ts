@@ -1,7 +1,17 @@
 import { z } from 'zod';
 import { roles, session, user } from './accounts.ts';
 import { endpointsWith, jsonBody, optionalJsonBody } from './endpoint.ts';
-import { id, idSegment, singleLineText, page, pageQuery, queryText, multiLineText, time } from './schemas.ts';
+import {
+  id,
+  idParams,
+  idSegment,
+  singleLineText,
+  page,
+  pageQuery,
+  queryText,
+  multiLineText,
+  time,
+} from './schemas.ts';
 
 /** Events of the audit log. Names are stable: add new ones, do not rename. */
 export const auditEvents = [
@@ -41,8 +51,6 @@ export const auditEvents = [
 export const auditEvent = z.enum(auditEvents);
 export type AuditEvent = z.infer<typeof auditEvent>;
 
-const params = z.strictObject({ id: idSegment });
-
 /** An email address of visible characters. Normalized to NFC, because keyboards produce different Unicode forms. */
 export const email = multiLineText(3, 254)
   .regex(/^[^\s@\p{Cc}\p{Cf}]+@[^\s@\p{Cc}\p{Cf}]+$/u, 'Must be an email address.')
@@ -65,10 +73,7 @@ export const linkedIdentity = z.strictObject({
   email_verified: z.boolean().nullable().describe('Whether the provider has verified the email address.'),
 });
 
-const define = endpointsWith({
-  service: 'auth',
-  access: 'users:admin',
-});
+const define = endpointsWith({ service: 'auth', access: 'users:admin' });
 
 export const listUsers = define('listUsers', 'GET', '/api/admin/users', {
   summary: 'List users, newest first.',
@@ -83,29 +88,23 @@ export const createUser = define('createUser', 'POST', '/api/admin/users', {
   summary: 'Create a user.',
   description:
     'A user without a password needs a temporary password to log in. A role other than `user` needs a recent login.',
-  body: jsonBody(
-    z.strictObject({
-      email,
-      name: personName,
-      password: multiLineText(1, 1024).optional(),
-      roles: rolesOfUser.default(['user']),
-    }),
-  ),
+  body: jsonBody({
+    email,
+    name: personName,
+    password: multiLineText(1, 1024).optional(),
+    roles: rolesOfUser.default(['user']),
+  }),
   responses: { 201: { description: 'The new user.', schema: account } },
   errors: ['email_taken', 'reauthentication_required'],
 });
 
 export const readUser = define('readUser', 'GET', '/api/admin/users/:id', {
   summary: 'Read a user.',
-  params,
+  params: idParams,
   responses: {
     200: {
       description: 'The user, with the linked identities.',
-      schema: z.strictObject({
-        ...account.shape,
-        mfa_enabled: z.boolean(),
-        identities: z.array(linkedIdentity),
-      }),
+      schema: account.extend({ mfa_enabled: z.boolean(), identities: z.array(linkedIdentity) }),
     },
   },
   errors: ['not_found'],
@@ -113,7 +112,7 @@ export const readUser = define('readUser', 'GET', '/api/admin/users/:id', {
 
 export const listUserSessions = define('listUserSessions', 'GET', '/api/admin/users/:id/sessions', {
   summary: 'List the sessions of a user.',
-  params,
+  params: idParams,
   query: z.strictObject(pageQuery),
   responses: { 200: { description: 'A page of sessions, newest first.', schema: page(session) } },
   errors: ['not_found'],
@@ -122,7 +121,7 @@ export const listUserSessions = define('listUserSessions', 'GET', '/api/admin/us
 export const deleteUserSessions = define('deleteUserSessions', 'DELETE', '/api/admin/users/:id/sessions', {
   recentLogin: true,
   summary: 'End all sessions of a user.',
-  params,
+  params: idParams,
   responses: { 204: { description: 'All sessions have ended.' } },
   errors: ['not_found'],
 });
@@ -145,14 +144,12 @@ export const updateUser = define('updateUser', 'PATCH', '/api/admin/users/:id', 
   summary: 'Change a user.',
   description:
     'Disabling a user or removing a role ends all sessions of the user. A change of `roles` or `disabled` needs a recent login.',
-  params,
-  body: jsonBody(
-    z.strictObject({
-      name: personName.optional(),
-      roles: rolesOfUser.optional(),
-      disabled: z.boolean().optional(),
-    }),
-  ),
+  params: idParams,
+  body: jsonBody({
+    name: personName.optional(),
+    roles: rolesOfUser.optional(),
+    disabled: z.boolean().optional(),
+  }),
   responses: { 200: { description: 'The user.', schema: account } },
   errors: ['not_found', 'last_admin', 'reauthentication_required'],
 });
@@ -160,9 +157,8 @@ export const updateUser = define('updateUser', 'PATCH', '/api/admin/users/:id', 
 export const deleteUser = define('deleteUser', 'DELETE', '/api/admin/users/:id', {
   recentLogin: true,
   summary: 'Delete a user.',
-  description:
-    'Ends all sessions of the user. All services delete their data about the user within a minute.',
-  params,
+  description: 'Ends all sessions of the user. All services delete the data of the user within a minute.',
+  params: idParams,
   responses: { 204: { description: 'User deleted.' } },
   errors: ['not_found', 'last_admin'],
 });
@@ -176,23 +172,19 @@ export const createTemporaryPassword = define(
     summary: 'Create a temporary password for a user.',
     description:
       'The temporary password is valid for one login and appears only in this reply. The old password stays valid until the user changes it, unless `compromised` is true.',
-    params,
-    body: optionalJsonBody(
-      z.strictObject({
-        expires_in: z
-          .int()
-          .min(60)
-          .max(7 * 86_400)
-          .default(86_400)
-          .describe('Lifetime of the temporary password in seconds, at most 7 days.'),
-        compromised: z
-          .boolean()
-          .default(false)
-          .describe(
-            'Whether another person knows the password. Then the old password stops working, all sessions end, and linked identities are removed.',
-          ),
-      }),
-    ),
+    params: idParams,
+    body: optionalJsonBody({
+      expires_in: z
+        .int()
+        .min(60)
+        .max(7 * 86_400)
+        .default(86_400)
+        .describe('Lifetime in seconds, at most 7 days.'),
+      compromised: z
+        .boolean()
+        .default(false)
+        .describe('Whether another person knows the password: ends it, all sessions and linked identities.'),
+    }),
     responses: {
       200: {
         description: 'The temporary password.',
@@ -224,9 +216,7 @@ export const listAudit = define('listAudit', 'GET', '/api/admin/audit', {
           user_id: id.nullable().describe('ID of the user that the event is about.'),
           actor: z
             .string()
-            .describe(
-              'Author of the event: user:<id>, client:<name>, command, or user for a person who was erased.',
-            )
+            .describe('Author: user:<id>, client:<name>, command, or user for an erased person.')
             .nullable(),
           address: z.string().nullable().describe('IP address of the client.'),
           details: z.record(z.string(), z.unknown()),

@@ -36,9 +36,9 @@ test('an alert reaches the webhook, Slack and each email address, also when it e
   await send({});
   await until('the webhook was called', () => webhook.notified()['ServiceDown'] === 'auth is down');
   const isIn =
-    (texts: string[], ...words: string[]) =>
+    (texts: unknown[], ...words: string[]) =>
     () =>
-      texts.some((text) => words.every((word) => text.includes(word)));
+      texts.some((text) => words.every((word) => JSON.stringify(text).includes(word)));
   await until('Slack has it', isIn(receivers.slackTexts, 'FIRING', 'auth is down', '#servicedown'));
   for (const address of ['ops@example.com', 'sre@example.com'])
     await until(`${address} has it`, isIn(receivers.mails, address, 'FIRING', 'auth is down'));

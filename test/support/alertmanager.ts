@@ -7,25 +7,18 @@ import { freePort } from '../../deploy/local/ports.ts';
 import { findPrograms } from './prometheus-programs.ts';
 import { startServer } from './server.ts';
 
-export interface Alertmanager {
-  /** host:port */
-  address: string;
-  stop(): Promise<void>;
-}
+export type Alertmanager = Awaited<ReturnType<typeof startAlertmanager>>;
 
 /** Returns the project's configuration with these receivers. */
 export async function alertmanagerConfig(receivers: Receivers): Promise<string> {
-  return withReceivers(
-    await readFile(join(ROOT, 'deploy', 'alertmanager', 'alertmanager.yml'), 'utf8'),
-    receivers,
-  );
+  return withReceivers(await readFile(join(ROOT, 'deploy/alertmanager/alertmanager.yml'), 'utf8'), receivers);
 }
 
 /**
  * Starts a real Alertmanager with the project's configuration, whose group waits are shortened to one second. It trusts
  * the mail server with this certificate.
  */
-export async function startAlertmanager(receivers: Receivers, certificate?: string): Promise<Alertmanager> {
+export async function startAlertmanager(receivers: Receivers, certificate?: string) {
   const { alertmanager } = await findPrograms();
   const folder = await mkdtemp(join(tmpdir(), 'alertmanager-'));
   const file = join(folder, 'alertmanager.yml');
@@ -42,8 +35,9 @@ export async function startAlertmanager(receivers: Receivers, certificate?: stri
   const env = { ...process.env, ...(certificate && { SSL_CERT_FILE: certificate }) };
   const server = await startServer(alertmanager, args, `http://${address}/-/ready`, env);
   return {
+    /** host:port */
     address,
-    async stop() {
+    async stop(): Promise<void> {
       await server.stop();
       await rm(folder, { recursive: true, force: true });
     },

@@ -7,20 +7,8 @@ import { prepareKafka } from '../../deploy/local/kafka.ts';
 import { openState } from '../../deploy/local/state.ts';
 import { until } from './wait.ts';
 
-/** A real Kafka broker for one test. */
-export interface KafkaServer {
-  brokers: string;
-  version: string;
-  /** kill -9. */
-  kill(): Promise<void>;
-  /** Starts it again after kill(), on the same port with the same data. */
-  restart(): Promise<void>;
-  /** Ends the broker and deletes its folder. */
-  stop(): Promise<void>;
-}
-
-/** Starts a broker as `npm start` does and waits until it responds. */
-export async function startKafkaServer(): Promise<KafkaServer> {
+/** Starts a Kafka broker for one test, as `npm start` does, and waits until it responds. */
+export async function startKafkaServer() {
   const state = openState(mkdtempSync(join(ROOT, '.local', 'test-')), 'a broker of a test');
   const { signal } = new AbortController();
   const prepared = await prepareKafka({ state, usualPorts: false, signal }, () => undefined);
@@ -35,12 +23,14 @@ export async function startKafkaServer(): Promise<KafkaServer> {
     state.record('kafka', child.pid!, 'SIGKILL');
     await until('Kafka to answer', () => spec.ready().then(() => true), spec.readyWithinMs);
   }
+  /** kill -9. */
   async function kill(): Promise<void> {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const exited = once(child, 'exit');
     killChild();
     await exited;
   }
+  /** Ends the broker and deletes its folder. */
   async function stop(): Promise<void> {
     await kill();
     process.removeListener('exit', killChild);
@@ -53,5 +43,7 @@ export async function startKafkaServer(): Promise<KafkaServer> {
     await stop();
     throw error;
   });
+  /** `restart` uses the same port and the same data. */
   return { brokers, version, kill, restart: start, stop };
 }
+export type KafkaServer = Awaited<ReturnType<typeof startKafkaServer>>;

@@ -3,24 +3,21 @@ import type { AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { callbackify } from 'node:util';
-import { SMTPServer, type SMTPServerSession } from 'smtp-server';
-
-/** Returns the text of a mail as a client shows it: without quoted-printable. */
-export const decodeMail = (mail: string): string => mail.replaceAll('=\r\n', '').replaceAll('=3D', '=');
+import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from 'smtp-server';
 
 /** Returns the token of the link in a mail; undefined if there is none. */
-export const tokenIn = (mail: string): string | undefined =>
-  /#token=([\w-]{43})\s/.exec(decodeMail(mail))?.[1];
+export const tokenIn = (mail: string): string | undefined => /#token=([\w-]{43})\s/.exec(mail)?.[1];
 
 /**
  * Starts a mail server on loopback. It refuses a mail with the status that `refuse` returns for its number, from 1; in
- * reply to the recipient, or to the content if `late`.
+ * reply to the recipient, or to the content if `late`. `options` are further options of the server.
  */
 export async function startMailServer({
   port = 0,
   refuse = (_attempt: number): number | undefined => undefined,
   late = false,
   tls = false,
+  options = {} as SMTPServerOptions,
 } = {}) {
   const mails: { from: string; to: string[]; content: string }[] = [];
   let attempts = 0;
@@ -42,11 +39,13 @@ export async function startMailServer({
       }
     },
     onData: callbackify(async (stream: Readable, { envelope }: SMTPServerSession) => {
-      const content = await text(stream);
+      // As a client shows it: without quoted-printable.
+      const content = (await text(stream)).replaceAll('=\r\n', '').replaceAll('=3D', '=');
       if (late) check();
       const from = envelope.mailFrom ? envelope.mailFrom.address : '';
       mails.push({ from, to: envelope.rcptTo.map(({ address }) => address), content });
     }),
+    ...options,
   });
   server.on('error', () => undefined);
   await once(server.listen(port, '127.0.0.1'), 'listening');

@@ -12,16 +12,7 @@ import { closeRecords } from './records.ts';
 import { isWell, pageOrigin, pidOf } from './stack.ts';
 import { until } from './wait.ts';
 
-export interface OwnStack {
-  /** Returns the current pid of a process; a restart changes it. */
-  pidOf(name: string): number;
-  /** The stack's folder. */
-  folder: string;
-  /** Returns everything that its processes have logged so far. */
-  logs(): string;
-  /** Stops the stack and closes the connections of test/support to it. */
-  stop(): Promise<void>;
-}
+export type OwnStack = Awaited<ReturnType<typeof startOwnStack>>;
 
 const wellWithinMs = 150_000;
 
@@ -76,7 +67,7 @@ export async function startTestStack(
  * Starts a separate stack for a test file that disrupts it, or for benchmarks. `stack()` and all of test/support then
  * use it. `signal` aborts its start.
  */
-export async function startOwnStack(signal?: AbortSignal, options: OwnStackOptions = {}): Promise<OwnStack> {
+export async function startOwnStack(signal?: AbortSignal, options: OwnStackOptions = {}) {
   const folder = mkdtempSync(join(ROOT, '.local', 'test-'));
   options.prepare?.(folder);
   const stopping = new AbortController();
@@ -84,15 +75,19 @@ export async function startOwnStack(signal?: AbortSignal, options: OwnStackOptio
   const running = await startTestStack(folder, either, createTerminal(), options);
   process.env['STACK_FILE'] = join(folder, 'stack.json');
   return {
+    /** Returns the current pid of a process; a restart changes it. */
     pidOf,
+    /** The stack's folder. */
     folder,
+    /** Returns everything that its processes have logged so far. */
     logs() {
       const logs = join(folder, 'logs');
       return readdirSync(logs)
         .map((name) => readFileSync(join(logs, name), 'utf8'))
         .join('');
     },
-    async stop() {
+    /** Stops the stack and closes the connections of test/support to it. */
+    async stop(): Promise<void> {
       await closeEvents();
       await closeRecords();
       stopping.abort(new Stopped());

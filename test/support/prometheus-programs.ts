@@ -5,12 +5,7 @@ import { DOWNLOADS } from '../../deploy/local/config.ts';
 import { lastLines, onPath, runCommand } from '../../deploy/local/run-command.ts';
 
 /** Paths of the programs. */
-export interface PrometheusPrograms {
-  prometheus: string;
-  promtool: string;
-  alertmanager: string;
-  amtool: string;
-}
+export type PrometheusPrograms = Record<'prometheus' | 'promtool' | 'alertmanager' | 'amtool', string>;
 
 const packages = ['prometheus', 'prometheus-alertmanager'];
 const folder = join(DOWNLOADS, 'prometheus');

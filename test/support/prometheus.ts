@@ -13,11 +13,7 @@ export interface Sample {
   value: [number, string];
 }
 
-export interface Prometheus {
-  /** Returns the result of an instant query. Throws if the query is invalid. */
-  query(expression: string): Promise<Sample[]>;
-  stop(): Promise<void>;
-}
+export type Prometheus = Awaited<ReturnType<typeof startPrometheus>>;
 
 /** Durations in the rules, with their shorter values in tests. Every window contains at least eight scrapes. */
 const shorter: Record<string, string> = {
@@ -57,10 +53,8 @@ async function configure(folder: string, alertmanager: string, isQuick: boolean)
   await writeFile(join(folder, 'targets', 'local.yml'), JSON.stringify(targets));
 }
 
-/**
- * Starts a real Prometheus that scrapes the stack with the project's configuration. `isQuick` shortens its durations.
- */
-export async function startPrometheus(alertmanager: string, { isQuick = true } = {}): Promise<Prometheus> {
+/** Starts a real Prometheus that scrapes the stack with the project's configuration. `isQuick` shortens its durations. */
+export async function startPrometheus(alertmanager: string, { isQuick = true } = {}) {
   const { prometheus } = await findPrograms();
   const folder = await mkdtemp(join(tmpdir(), 'prometheus-'));
   await configure(folder, alertmanager, isQuick);
@@ -73,14 +67,15 @@ export async function startPrometheus(alertmanager: string, { isQuick = true } =
   ];
   const server = await startServer(prometheus, args, `http://${address}/-/ready`);
   return {
-    async query(expression) {
+    /** Returns the result of an instant query. Throws if the query is invalid. */
+    async query(expression: string): Promise<Sample[]> {
       const url = new URL(`http://${address}/api/v1/query`);
       url.searchParams.set('query', expression);
       const answer = (await (await fetch(url)).json()) as { error?: string; data: { result: Sample[] } };
       if (answer.error) throw new Error(`${expression}: ${answer.error}`);
       return answer.data.result;
     },
-    async stop() {
+    async stop(): Promise<void> {
       await server.stop();
       await rm(folder, { recursive: true, force: true });
     },

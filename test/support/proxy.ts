@@ -3,38 +3,10 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * A proxy before a server that simulates faults (unavailable, slow, hanging, wrong replies) or leads to another server.
+ * Starts a proxy before the server at `to` (with the port). It simulates faults (unavailable, slow, hanging, wrong
+ * replies) or leads to another server. `port` is the port to listen on; 0: any free one.
  */
-export interface Proxy {
-  /** The server's URL through this proxy. */
-  url: string;
-  /** Closes every connection, including each new one at once. */
-  cut(): void;
-  /** Closes every connection and the listener; new connections are refused. */
-  leave(): Promise<void>;
-  /** Resets every connection, and each new one at its first bytes. */
-  reset(): void;
-  /** Keeps connections open and accepts new ones, but forwards nothing either way, like a stopped process. */
-  hold(): void;
-  /** Delays replies by this many milliseconds. */
-  delay(ms: number): void;
-  /** Forwards at most this many reply bytes every 10 ms. 0: none. Infinity: no limit. */
-  narrow(bytes: number): void;
-  /** Closes every connection; `player` serves new ones instead of the server. */
-  play(player: (client: Socket) => void): void;
-  /** Sends new connections to that server. */
-  lead(to: URL): void;
-  /** Ends every fault; keeps the target of `lead`. */
-  repair(): Promise<void>;
-  close(): Promise<void>;
-}
-
-/**
- * Starts a proxy.
- * @param to the server's URL, with the port
- * @param port the port to listen on; 0 for any free one
- */
-export async function startProxy(to: URL, port = 0): Promise<Proxy> {
+export async function startProxy(to: URL, port = 0) {
   const sockets = new Set<Socket>();
   let target = to;
   let serve: (client: Socket) => void = pass;
@@ -106,9 +78,13 @@ export async function startProxy(to: URL, port = 0): Promise<Proxy> {
   const url = new URL(to);
   url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
+    /** The server's URL through this proxy. */
     url: url.href,
+    /** Closes every connection, including each new one at once. */
     cut: () => become((client) => client.destroy()),
+    /** Closes every connection and the listener; new connections are refused. */
     leave,
+    /** Resets every connection, and each new one at its first bytes. */
     reset: () =>
       become(
         (client) => {
@@ -117,16 +93,22 @@ export async function startProxy(to: URL, port = 0): Promise<Proxy> {
         },
         (socket) => socket.resetAndDestroy(),
       ),
+    /** Keeps connections open and accepts new ones, but forwards nothing either way, like a stopped process. */
     hold: () => void (held ??= Promise.withResolvers()),
-    delay: (ms) => void (late = ms),
-    narrow: (bytes) => void (width = bytes),
-    play: (player) =>
+    /** Delays replies by this many milliseconds. */
+    delay: (ms: number) => void (late = ms),
+    /** Forwards at most this many reply bytes every 10 ms. 0: none. Infinity: no limit. */
+    narrow: (bytes: number) => void (width = bytes),
+    /** Closes every connection; `player` serves new ones instead of the server. */
+    play: (player: (client: Socket) => void) =>
       become((client) => {
         keep(client);
         player(client);
       }),
-    lead: (other) => void (target = other),
-    async repair() {
+    /** Sends new connections to that server. */
+    lead: (other: URL) => void (target = other),
+    /** Ends every fault; keeps the target of `lead`. */
+    async repair(): Promise<void> {
       // Connections to a substitute server must not continue after the fault.
       if (serve !== pass) become(pass);
       [width, late] = [Infinity, 0];
@@ -134,9 +116,10 @@ export async function startProxy(to: URL, port = 0): Promise<Proxy> {
       held = undefined;
       if (!server.listening) await listen(Number(new URL(url).port));
     },
-    async close() {
+    async close(): Promise<void> {
       held?.resolve();
       if (server.listening) await leave();
     },
   };
 }
+export type Proxy = Awaited<ReturnType<typeof startProxy>>;

@@ -3,15 +3,11 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { newAddress } from './accounts.ts';
 import { stack } from './stack.ts';
 
-/** A page with its errors: violations of its policy, and requests to other hosts. */
-export interface Watched {
-  page: Page;
-  wrong: string[];
-  close(): Promise<void>;
-}
-
-/** Opens a tab with its own client IP address and records errors of the page. */
-export async function openTab(browser: Browser, options: BrowserContextOptions = {}): Promise<Watched> {
+/**
+ * Opens a tab with its own client IP address. `wrong` lists the errors of the page: violations of its policy, and requests
+ * to other hosts.
+ */
+export async function openTab(browser: Browser, options: BrowserContextOptions = {}) {
   const { gateway } = stack();
   const context = await browser.newContext({
     viewport: { width: 1280, height: 900 },
@@ -30,6 +26,8 @@ export async function openTab(browser: Browser, options: BrowserContextOptions =
   });
   return { page, wrong, close: () => context.close() };
 }
+
+export type Watched = Awaited<ReturnType<typeof openTab>>;
 
 /** Fills in the sign-in form and submits it. */
 export async function signIn(page: Page, email: string, password: string): Promise<void> {

@@ -1,13 +1,11 @@
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { json, text } from 'node:stream/consumers';
-import { SMTPServer } from 'smtp-server';
+import { json } from 'node:stream/consumers';
 import { runCommand } from '../../deploy/local/run-command.ts';
 import { startHttpServer } from './http-server.ts';
+import { startMailServer } from './mail-server.ts';
 
 const mailUser = { username: 'platform@example.com', password: 'p@ss/word' };
 
@@ -17,7 +15,6 @@ const mailUser = { username: 'platform@example.com', password: 'p@ss/word' };
  */
 export async function startReceivers() {
   const slackTexts: string[] = [];
-  const mails: string[] = [];
   const slack = await startHttpServer(async (request, response) => {
     const { attachments } = (await json(request)) as { attachments: { title: string; text: string }[] };
     slackTexts.push(...attachments.map((one) => `${one.title}\n${one.text}`));
@@ -29,37 +26,32 @@ export async function startReceivers() {
   const names = ['-addext', 'subjectAltName=DNS:localhost', '-out', certificate, '-keyout', key];
   const { code, output } = await runCommand('openssl', [...certify.split(' '), ...names]);
   if (code !== 0) throw new Error(output);
-  const mail = new SMTPServer({
-    cert: readFileSync(certificate),
-    key: readFileSync(key),
-    onAuth({ username, password }, _, done) {
-      const isUser = username === mailUser.username && password === mailUser.password;
-      done(isUser ? null : new Error('wrong password'), { user: username });
-    },
-    async onData(stream, session, done) {
-      const to = session.envelope.rcptTo.map(({ address }) => address).join(',');
-      // Without the soft line breaks of quoted-printable.
-      mails.push(`${to}\n${(await text(stream)).replaceAll('=\r\n', '')}`);
-      done();
+  const mail = await startMailServer({
+    options: {
+      disabledCommands: [],
+      cert: readFileSync(certificate),
+      key: readFileSync(key),
+      onAuth({ username, password }, _, done) {
+        const isUser = username === mailUser.username && password === mailUser.password;
+        done(isUser ? null : new Error('wrong password'), { user: username });
+      },
     },
   });
-  const listening = mail.listen(0, '127.0.0.1');
-  await once(listening, 'listening');
   const login = `${encodeURIComponent(mailUser.username)}:${encodeURIComponent(mailUser.password)}`;
   return {
     settings: {
       slack: `${slack.origin}/services/T0/B0/secret`,
       emailTo: 'ops@example.com, sre@example.com',
-      smtpUrl: `smtp://${login}@localhost:${(listening.address() as AddressInfo).port}`,
+      smtpUrl: `smtp://${login}@localhost:${mail.port}`,
       mailFrom: 'platform@example.com',
     },
     /** File with the certificate of the mail server. */
     certificate,
     slackTexts,
-    mails,
+    mails: mail.mails,
     async stop() {
       slack.close();
-      await new Promise<void>((done) => mail.close(done));
+      await mail.close();
       await rm(folder, { recursive: true });
     },
   };

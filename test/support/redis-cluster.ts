@@ -1,43 +1,20 @@
 import { freePort } from '../../deploy/local/ports.ts';
-import { startRedis, type RedisServer } from './redis-server.ts';
+import { startRedis } from './redis-server.ts';
 import { until } from './wait.ts';
 
-/** A node of a test cluster. */
-export interface ClusterMember extends RedisServer {
-  readonly id: string;
-}
-
-/** A Redis Cluster for one test. */
-export interface RedisCluster {
-  /** The cluster's REDIS_URL: redis-cluster://…, with every node. */
-  readonly url: string;
-  /** The initial primaries, in the order of their slots. */
-  readonly primaries: ClusterMember[];
-  /** The replicas: `replicas[1]` belong to `primaries[1]`. */
-  readonly replicas: ClusterMember[][];
-  slotOf(key: string): Promise<number>;
-  /** Returns the node that claims the slot of `key`. */
-  ownerOf(key: string): Promise<ClusterMember | undefined>;
-  /** Starts to migrate the slot with CLUSTER SETSLOT, without moving keys. */
-  beginMove(slot: number, from: ClusterMember, to: ClusterMember): Promise<void>;
-  /** Moves the keys of the slot. Returns their number. */
-  moveKeys(slot: number, from: ClusterMember, to: ClusterMember): Promise<number>;
-  /** Assigns the slot to its new owner on every node. */
-  endMove(slot: number, from: ClusterMember, to: ClusterMember): Promise<void>;
-  /** Runs beginMove, moveKeys and endMove. */
-  move(slot: number, from: ClusterMember, to: ClusterMember): Promise<void>;
-  stop(): Promise<void>;
-}
+export type RedisCluster = Awaited<ReturnType<typeof startCluster>>;
+export type ClusterMember = Awaited<ReturnType<typeof startNode>>;
 
 const slotCount = 16_384;
 /** Silence after which a replica takes over, in ms: 2 s longer than the lag that tests allow. */
 const nodeTimeoutMs = 3_000;
 
+/** Starts a Redis Cluster for one test. */
 export async function startCluster({
   primaries: count = 3,
   replicas: each = 1,
   settings = {} as Record<string, string>,
-} = {}): Promise<RedisCluster> {
+} = {}) {
   const nodes = await Promise.all(Array.from({ length: count * (1 + each) }, () => startNode(settings)));
   const [primaries, rest] = [nodes.slice(0, count), nodes.slice(count)];
   await Promise.all(
@@ -71,10 +48,12 @@ export async function startCluster({
   });
 
   const slotOf = (key: string) => nodes[0]!.admin.cluster('KEYSLOT', key) as Promise<number>;
+  /** Starts to migrate the slot with CLUSTER SETSLOT, without moving keys. */
   async function beginMove(slot: number, from: ClusterMember, to: ClusterMember): Promise<void> {
     await to.admin.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
     await from.admin.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
   }
+  /** Moves the keys of the slot. Returns their number. */
   async function moveKeys(slot: number, from: ClusterMember, to: ClusterMember): Promise<number> {
     for (let moved = 0; ;) {
       const keys = (await from.admin.callBuffer('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as Buffer[];
@@ -85,17 +64,22 @@ export async function startCluster({
       moved += keys.length;
     }
   }
+  /** Assigns the slot to its new owner. */
   async function endMove(slot: number, from: ClusterMember, to: ClusterMember): Promise<void> {
     // The new owner first: until the others know, the old owner redirects their requests to the new one.
     await to.admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
     await from.admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
   }
   return {
+    /** The cluster's REDIS_URL, with every node. */
     url: `redis-cluster://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
+    /** The initial primaries, in the order of their slots. */
     primaries,
+    /** The replicas: `replicas[1]` belong to `primaries[1]`. */
     replicas,
     slotOf,
-    async ownerOf(key) {
+    /** Returns the node that claims the slot of `key`. */
+    async ownerOf(key: string): Promise<ClusterMember | undefined> {
       const slot = await slotOf(key);
       for (const node of nodes) {
         const view = await node.admin.cluster('NODES').catch(() => '');
@@ -114,19 +98,19 @@ export async function startCluster({
     beginMove,
     moveKeys,
     endMove,
-    async move(slot, from, to) {
+    async move(slot: number, from: ClusterMember, to: ClusterMember): Promise<void> {
       await beginMove(slot, from, to);
       await moveKeys(slot, from, to);
       await endMove(slot, from, to);
     },
-    async stop() {
+    async stop(): Promise<void> {
       for (const node of nodes) node.resume();
       await Promise.all(nodes.map((node) => node.stop()));
     },
   };
 }
 
-async function startNode(settings: Record<string, string>): Promise<ClusterMember & { busPort: number }> {
+async function startNode(settings: Record<string, string>) {
   let busPort = 0;
   const server = await startRedis(async () => {
     busPort = await freePort();

@@ -1,16 +1,7 @@
 import { startRedis, startSentinel, type RedisServer } from './redis-server.ts';
 import { until } from './wait.ts';
 
-/** A primary with replicas. Three sentinels promote a replica when the primary is unreachable. */
-export interface Replication {
-  /** The REDIS_URL: redis-sentinel://… */
-  readonly url: string;
-  readonly servers: RedisServer[];
-  readonly sentinels: RedisServer[];
-  /** Returns the primary that the sentinels report. */
-  primary(): Promise<RedisServer>;
-  stop(): Promise<void>;
-}
+export type Replication = Awaited<ReturnType<typeof startReplication>>;
 
 const setName = 'main';
 
@@ -23,14 +14,14 @@ export async function follow(replica: RedisServer, primary: RedisServer): Promis
 }
 
 /**
- * Starts the set; the first of `servers` is the primary. `settings` apply to all servers.
- * @param downAfterMs silence of the primary after which a replica takes over, in ms
+ * Starts a primary, the first of `servers`, with replicas. `settings` apply to all servers. If the primary is silent for
+ * `downAfterMs`, three sentinels promote a replica.
  */
 export async function startReplication(
   replicas: number,
   { password, ...settings }: Record<string, string> = {},
   downAfterMs = 1_000,
-): Promise<Replication> {
+) {
   const login = password ? { requirepass: password, masterauth: password } : {};
   const servers = await Promise.all(
     Array.from({ length: replicas + 1 }, () =>
@@ -58,7 +49,8 @@ export async function startReplication(
     url: `redis-sentinel://${password ? `:${password}@` : ''}${hosts}/${setName}`,
     servers,
     sentinels,
-    async primary() {
+    /** Returns the primary that the sentinels report. */
+    async primary(): Promise<RedisServer> {
       const address = (await sentinels[0]!.admin.call(
         'SENTINEL',
         'GET-MASTER-ADDR-BY-NAME',
@@ -66,7 +58,7 @@ export async function startReplication(
       )) as string[];
       return servers.find(({ port }) => port === Number(address[1]))!;
     },
-    async stop() {
+    async stop(): Promise<void> {
       for (const server of [...servers, ...sentinels]) server.resume();
       await Promise.all([...sentinels, ...servers].map((server) => server.stop()));
     },

@@ -3,31 +3,14 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-
 import { Redis } from 'ioredis';
 import { freePort } from '../../deploy/local/ports.ts';
-
 import { until } from './wait.ts';
 
 /** A real redis-server for one test, on a free loopback port with its own folder. */
-export interface RedisServer {
-  readonly url: string;
-  readonly port: number;
-  /** The server's folder, with its saved data. */
-  readonly dir: string;
-  /** A client for the test's own commands: keys, dumps, settings. */
-  readonly admin: Redis;
-  /** Sends SIGSTOP: the server hangs and its connections stay open. */
-  pause(): void;
-  /** Sends SIGCONT. */
-  resume(): void;
-  /** Sends SIGKILL: unsaved data is lost. */
-  kill(): Promise<void>;
-  /** Starts it again after kill(), on the same port, from the last save. */
-  restart(): Promise<void>;
-  /** Ends it and deletes its folder. */
-  stop(): Promise<void>;
-}
+export type RedisServer = Awaited<ReturnType<typeof startOnce>>;
+
+type ArgumentsFor = (port: number, dir: string) => Promise<string[]>;
 
 /**
  * Starts redis-server (found on PATH) and waits until it responds. Nothing is saved unless a test sends SAVE.
@@ -58,10 +41,7 @@ export function startSentinel(lines: string[]): Promise<RedisServer> {
 }
 
 /** Retries on other ports if another test takes the chosen port before the server listens. */
-async function start(
-  password: string | undefined,
-  argumentsFor: (port: number, dir: string) => Promise<string[]>,
-): Promise<RedisServer> {
+async function start(password: string | undefined, argumentsFor: ArgumentsFor): Promise<RedisServer> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await startOnce(password, argumentsFor);
@@ -71,10 +51,7 @@ async function start(
   }
 }
 
-async function startOnce(
-  password: string | undefined,
-  argumentsFor: (port: number, dir: string) => Promise<string[]>,
-): Promise<RedisServer> {
+async function startOnce(password: string | undefined, argumentsFor: ArgumentsFor) {
   const dir = await mkdtemp(join(tmpdir(), 'redis-'));
   const port = await freePort();
   const args = await argumentsFor(port, dir);
@@ -121,12 +98,18 @@ async function startOnce(
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
+    /** The server's folder, with its saved data. */
     dir,
+    /** A client for the test's own commands: keys, dumps, settings. */
     admin,
+    /** The server hangs and its connections stay open, until `resume`. */
     pause: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),
+    /** Sends SIGKILL: unsaved data is lost. */
     kill,
+    /** Starts it again after kill(), on the same port, from the last save. */
     restart: run,
+    /** Ends it and deletes its folder. */
     stop,
   };
 }

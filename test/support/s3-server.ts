@@ -5,19 +5,6 @@ import { findJava, mavenJars } from '../../deploy/local/maven-jars.ts';
 import { freePort } from '../../deploy/local/ports.ts';
 import { startServer } from './server.ts';
 
-/** A real S3 server (S3Proxy) for one test, which verifies signatures. It has one empty bucket. */
-export interface S3Server {
-  endpoint: string;
-  bucket: string;
-  accessKeyId: string;
-  secretAccessKey: string;
-  /** Sends SIGSTOP: the server hangs and its connections stay open. */
-  pause(): void;
-  /** Sends SIGCONT. */
-  resume(): void;
-  stop(): Promise<void>;
-}
-
 const configFolder = join(import.meta.dirname, 's3');
 const jars = mavenJars('s3proxy', join(configFolder, 'pom.xml'), 's3proxy');
 const flags = ['-Xmx128m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
@@ -34,7 +21,8 @@ async function commandLine(settings: string): Promise<[string, string[]]> {
   return [java, [...flags, logging, ...main]];
 }
 
-export async function startS3Server(): Promise<S3Server> {
+/** Starts a real S3 server (S3Proxy) for one test, which verifies signatures. It has one empty bucket. */
+export async function startS3Server() {
   const folder = await mkdtemp(join(tmpdir(), 's3-'));
   const [bucket, accessKeyId, secretAccessKey] = ['uploads', 'test-key-id', 'a secret key of the tests'];
   const endpoint = `http://127.0.0.1:${await freePort()}`;
@@ -48,23 +36,21 @@ export async function startS3Server(): Promise<S3Server> {
     'jclouds.filesystem.basedir': join(folder, 'data'),
   };
   const file = join(folder, 's3proxy.properties');
-  await writeFile(
-    file,
-    Object.entries(settings)
-      .map((line) => line.join('='))
-      .join('\n'),
-  );
+  const lines = Object.entries(settings).map((line) => line.join('='));
+  await writeFile(file, lines.join('\n'));
   const { child, stop } = await startServer(...(await commandLine(file)), endpoint);
   return {
     endpoint,
     bucket,
     accessKeyId,
     secretAccessKey,
+    /** The server hangs and its connections stay open, until `resume`. */
     pause: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),
-    async stop() {
+    async stop(): Promise<void> {
       await stop();
       await rm(folder, { recursive: true, force: true });
     },
   };
 }
+export type S3Server = Awaited<ReturnType<typeof startS3Server>>;

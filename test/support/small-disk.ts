@@ -3,22 +3,11 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A disk for one test that can be filled, or made read-only as the kernel does with a damaged disk. */
-export interface SmallDisk {
-  folder: string;
-  /** Fills the remaining space in chunks, so that the process can do other work meanwhile. */
-  fill(): Promise<void>;
-  /** Frees that space. */
-  free(): void;
-  readOnly(yes: boolean): void;
-  unmount(): void;
-}
-
 /**
- * Mounts a tmpfs at `folder`, which is created if missing. Needs root on Linux. A full disk occupies its size in
- * memory.
+ * Mounts a disk for one test at `folder`, which is created if missing: a tmpfs, which occupies its size in memory when it
+ * is full. Needs root on Linux.
  */
-export function mountSmallDisk(folder: string, megabytes: number): SmallDisk {
+export function mountSmallDisk(folder: string, megabytes: number) {
   mkdirSync(folder, { recursive: true });
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=0755`, 'tmpfs', folder]);
   const ballast = join(folder, 'ballast');
@@ -35,16 +24,20 @@ export function mountSmallDisk(folder: string, megabytes: number): SmallDisk {
   process.once('exit', unmount).once('SIGTERM', end);
   return {
     folder,
-    async fill() {
+    /** Fills the remaining space in chunks, so that the process can do other work meanwhile. */
+    async fill(): Promise<void> {
       const file = await open(ballast, 'a');
       for (const bytes of [2 ** 20, 4_096, 1]) await writeUntilFull(file, Buffer.alloc(bytes, 1));
       await file.close();
     },
+    /** Frees that space. */
     free: () => rmSync(ballast, { force: true }),
-    readOnly: (yes) => execFileSync('mount', ['-o', `remount,${yes ? 'ro' : 'rw'}`, folder]),
+    /** Makes the disk read-only, as the kernel does with a damaged disk. */
+    readOnly: (yes: boolean) => execFileSync('mount', ['-o', `remount,${yes ? 'ro' : 'rw'}`, folder]),
     unmount,
   };
 }
+export type SmallDisk = ReturnType<typeof mountSmallDisk>;
 
 async function writeUntilFull(file: FileHandle, piece: Buffer): Promise<void> {
   try {

@@ -2,18 +2,14 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { stack } from './stack.ts';
 
-export interface TestDatabase {
-  /** URL with the owner's credentials. */
-  url: string;
-  drop(): Promise<void>;
-}
+export type TestDatabase = Awaited<ReturnType<typeof createTestDatabase>>;
 
 /** The source of the database; by default an empty template. */
 interface Origin {
   /** ICU locale. */
   locale?: string;
   /** The database to copy; it must have no connections. */
-  copyOf?: TestDatabase;
+  copyOf?: { url: string };
 }
 
 function optionsOf({ locale, copyOf }: Origin): string {
@@ -21,8 +17,8 @@ function optionsOf({ locale, copyOf }: Origin): string {
   return locale ? `TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE '${locale}'` : '';
 }
 
-/** Creates a database on the stack's PostgreSQL server. */
-export async function createTestDatabase(origin: Origin = {}): Promise<TestDatabase> {
+/** Creates a database on the stack's PostgreSQL server. `url` has the owner's credentials. */
+export async function createTestDatabase(origin: Origin = {}) {
   const server = stack().postgres;
   const name = `test_${randomBytes(6).toString('hex')}`;
   const run = async (statement: string) => {

@@ -1,12 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export interface Traffic {
-  /** Resolves once all started work has ended. */
-  stop(): Promise<void>;
-}
-
 /** Starts `work` at a fixed rate until stopped. A slow or failed call does not delay the others. */
-export function startTraffic(perSecond: number, work: () => Promise<unknown>): Traffic {
+export function startTraffic(perSecond: number, work: () => Promise<unknown>) {
   const stopping = new AbortController();
   const underWay = new Set<Promise<unknown>>();
   const running = (async () => {
@@ -19,10 +14,12 @@ export function startTraffic(perSecond: number, work: () => Promise<unknown>): T
     }
   })();
   return {
-    async stop() {
+    /** Resolves once all started work has ended. */
+    async stop(): Promise<void> {
       stopping.abort();
       await running;
       await Promise.all(underWay);
     },
   };
 }
+export type Traffic = ReturnType<typeof startTraffic>;

@@ -8,20 +8,8 @@ interface Alert {
   annotations: Record<string, string>;
 }
 
-/** A receiver of Alertmanager's notifications. */
-export interface Webhook {
-  url: string;
-  /** Alerts that started since `reset`, by name, each with the summary of the first notification. */
-  notified(): Record<string, string>;
-  /** Names of the alerts that are still firing. */
-  firing(): string[];
-  /** Clears the list of notified alerts. */
-  reset(): void;
-  stop(): void;
-}
-
-/** Starts the receiver on loopback, in this process. */
-export async function startWebhook(): Promise<Webhook> {
+/** Starts a receiver of Alertmanager's notifications on loopback, in this process. */
+export async function startWebhook() {
   const firing = new Map<string, string>();
   let told: Record<string, string> = {};
 
@@ -40,9 +28,12 @@ export async function startWebhook(): Promise<Webhook> {
   });
   return {
     url: `${origin}/`,
+    /** Alerts that started since `reset`, by name, each with the summary of the first notification. */
     notified: () => told,
+    /** Names of the alerts that are still firing. */
     firing: () => [...firing.values()],
     reset: () => void (told = {}),
     stop: close,
   };
 }
+export type Webhook = Awaited<ReturnType<typeof startWebhook>>;

@@ -84,7 +84,7 @@ export type ContentSummary = {
 export type Change = {
   model: Model;
   id: number;
-  /** Version of the record. Of a deleted record: one more than its last version. */
+  /** Version of the record; for a deleted record, its last version + 1. */
   version: number;
   deleted: boolean;
   changed_at: string;
@@ -97,6 +97,7 @@ export type Profile = {
   created_at: string;
   roles: Array<'user' | 'sre' | 'admin'>;
   mfa_enabled: boolean;
+  /** Part of the organisation that an identity login selected. */
   suborg?: string | undefined;
 };
 
@@ -147,7 +148,7 @@ export type Device = {
   token_end: string;
   registered_at: string;
   last_seen_at: string;
-  /** Whether the device was last seen more than 60 days ago. After 270 days the platform removes it. */
+  /** Whether it was last seen over 60 days ago. The platform removes it after 270. */
   stale: boolean;
 };
 
@@ -163,7 +164,7 @@ export type MediaFile = {
   height: number | null;
   /** SHA-256 of the upload in hexadecimal. */
   checksum: string;
-  /** Preview as a ThumbHash in base64, to show while a variant loads; null for a PDF. */
+  /** Preview as a ThumbHash in base64; null for a PDF. */
   placeholder: string | null;
   created_at: string;
   variants: Array<{
@@ -228,7 +229,7 @@ export interface Operations {
   changePassword: {
     input: {
       current_password: string;
-      /** New password: 15 to 128 characters by default, not easy to guess. */
+      /** 15 to 128 characters by default, not easy to guess. */
       new_password: string;
     };
     output: undefined;
@@ -239,9 +240,9 @@ export interface Operations {
   createTemporaryPassword: {
     input: {
       id: number | string;
-      /** Lifetime of the temporary password in seconds, at most 7 days. */
+      /** Lifetime in seconds, at most 7 days. */
       expires_in?: number | undefined;
-      /** Whether another person knows the password. Then the old password stops working, all sessions end, and linked identities are removed. */
+      /** Whether another person knows the password: ends it, all sessions and linked identities. */
       compromised?: boolean | undefined;
     };
     output: { temporary_password: string; expires_at: string };
@@ -354,6 +355,7 @@ export interface Operations {
         created_at: string;
         roles: Array<'user' | 'sre' | 'admin'>;
         mfa_enabled: boolean;
+        /** Part of the organisation that an identity login selected. */
         suborg?: string | undefined;
         identities: Array<{
           id: number;
@@ -387,7 +389,7 @@ export interface Operations {
         token_end: string;
         registered_at: string;
         last_seen_at: string;
-        /** Whether the device was last seen more than 60 days ago. After 270 days the platform removes it. */
+        /** Whether it was last seen over 60 days ago. The platform removes it after 270. */
         stale: boolean;
         app_version: string | null;
       }>;
@@ -417,7 +419,7 @@ export interface Operations {
             | 'skip_reason_changed'
             | 'title_changed'
             | 'state_changed';
-          /** Author of the change: user:<id> (user once the user was deleted), client:<name> or command. */
+          /** Author: user:<id> (user once the user was deleted), client:<name> or command. */
           actor: string;
           details: Record<string, unknown>;
         }>;
@@ -554,7 +556,7 @@ export interface Operations {
   /** Log out of this session. */
   logout: {
     input: {
-      /** Push token of this device. The platform stops sending messages to it. */
+      /** Push token of this device, which gets no more messages. */
       fcm_token?: string | null | undefined;
     };
     output: undefined;
@@ -566,7 +568,7 @@ export interface Operations {
     input: {
       /** Token of the link in the email, valid once and for 30 minutes. */
       token: string;
-      /** New password: 15 to 128 characters by default, not easy to guess. */
+      /** 15 to 128 characters by default, not easy to guess. */
       new_password: string;
     };
     output: undefined;
@@ -605,7 +607,7 @@ export interface Operations {
       | { model: Model; id: number }
       | {
           model: Model;
-          /** IDs of 1 to 1,000 records. Duplicates are cleared once. */
+          /** 1 to 1,000 IDs. Duplicates are cleared once. */
           ids: Array<number>;
         };
     output: {
@@ -671,7 +673,7 @@ export interface Operations {
       items: Array<Change>;
       /** The cursor for `after`; never null. */
       next_cursor: string;
-      /** Whether the client now has every change that was committed before this request. */
+      /** Whether the client has every change committed before this request. */
       up_to_date: boolean;
     };
   };
@@ -683,7 +685,7 @@ export interface Operations {
       ids?: string | undefined;
       /** Maximum number of items per page. */
       limit?: number | string | undefined;
-      /** Value of `next_cursor` in the previous page of the same model. */
+      /** Value of `next_cursor` in the previous page of this model. */
       cursor?: string | undefined;
       view?: 'full' | 'summary' | undefined;
     };
@@ -717,7 +719,7 @@ export interface Operations {
   listInvalidations: {
     input: {
       model?: Model | undefined;
-      /** Select clears of this record of `model`, and clears of the whole model. */
+      /** Select clears of this record of `model` and of the whole model. */
       id?: number | string | undefined;
       /** Select clears at this time or later. */
       since?: string | undefined;
@@ -877,7 +879,7 @@ export interface Operations {
           | 'skip_reason_changed'
           | 'title_changed'
           | 'state_changed';
-        /** Author of the change: user:<id> (user once the user was deleted), client:<name> or command. */
+        /** Author: user:<id> (user once the user was deleted), client:<name> or command. */
         actor: string;
         details: Record<string, unknown>;
       }>;
@@ -890,7 +892,7 @@ export interface Operations {
       letter_id: number;
       webform_id: number;
       skipped: boolean;
-      /** Reason for skipping. If absent, the stored reason stays; an empty string deletes it. Skip the webform again to change the reason. */
+      /** If absent, the stored reason stays; an empty string deletes it. */
       reason?: string | undefined;
     };
     output: { success: true; letter: Letter };
@@ -911,12 +913,12 @@ export interface Operations {
         value: number | null;
         /** Target value. null if the limit that it depends on is not set. */
         goal: number | null;
-        /** Relation between `value` and `goal` that meets the target. */
+        /** Relation of `value` to `goal` that meets the target. */
         comparison: 'below' | 'above' | 'equal';
         unit: 'seconds' | 'count' | 'ratio' | 'bytes';
         /** Whether the target is met. false if the value is unknown. */
         ok: boolean;
-        /** Explanation of a value that depends on the configuration, for example that Kafka is not configured. */
+        /** Explanation of a value, for example that Kafka is not configured. */
         note?: string | undefined;
       }>;
       /** Routes of the gateway in the last 5 minutes, slowest first. */
@@ -940,7 +942,7 @@ export interface Operations {
           misses: number;
           bypasses: number;
           hit_ratio: number | null;
-          /** Number of changes in the last hour that nobody announced. content-cache found them in the log of changes. */
+          /** Number of changes in the last hour that were not announced. */
           invalidations_missed: number;
         }>;
       };
@@ -959,7 +961,7 @@ export interface Operations {
         /** Number of restarts in the last hour. */
         restarts: number;
       }>;
-      /** Slow requests and queries of the last hour, grouped, newest first. null if unavailable. */
+      /** Groups of the last hour, newest first. null if unavailable. */
       slow: {
         requests: Array<{
           method: string;
@@ -978,7 +980,7 @@ export interface Operations {
           trace_id: string | null;
         }>;
       } | null;
-      /** Open failed jobs by class, most frequent first. null if unavailable, or if the token lacks `jobs:manage`. */
+      /** Open ones, most frequent class first. null if unavailable or without `jobs:manage`. */
       failed_jobs: Array<{
         class: 'not_json' | 'empty' | 'too_large' | 'unknown_model' | 'invalid_event' | 'events_lost';
         count: number;
@@ -987,7 +989,7 @@ export interface Operations {
         /** The newest job of the class. */
         example: { id: number; error: string; attempts: number; failed_at: string };
       }> | null;
-      /** Kinds of receivers of alerts, for example `slack`. Empty if alerts go nowhere. null if Alertmanager is unavailable or not configured. */
+      /** Kinds, for example `slack`. null if Alertmanager is unavailable or not configured. */
       alert_receivers: Array<string> | null;
     };
   };

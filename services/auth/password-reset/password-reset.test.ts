@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { decodeMail, type MailServer, startMailServer, tokenIn } from '../../../test/support/mail-server.ts';
+import { type MailServer, startMailServer, tokenIn } from '../../../test/support/mail-server.ts';
 import { codeOf, enrol, mfaTokenOf } from '../../../test/support/totp.ts';
 import { until } from '../../../test/support/wait.ts';
 import { retention } from '../retention.ts';
@@ -61,7 +61,7 @@ test('a mail leads to a new password, ends all sessions, and its link works once
   expect(mail).toMatch(/^From: Platform <no-reply@example\.com>\r$/m);
   expect(mail).toMatch(new RegExp(`^To: ${user.email}\r$`, 'm'));
   expect(mail).toMatch(/^Auto-Submitted: auto-generated\r$/m);
-  expect(decodeMail(mail!)).toContain(`\r\nhttps://app.example.com/reset#token=${token}\r\n`);
+  expect(mail).toContain(`\r\nhttps://app.example.com/reset#token=${token}\r\n`);
 
   expect(await reset(token)).toMatchObject({ status: 204 });
   expect(reasonOf(await auth.refresh(user.refreshToken))).toBe('revoked');
@@ -268,7 +268,7 @@ test('a user without a password gets a link, unless the user logs in at an ident
   await forgot(linked.email);
   const mail = await until('a mail arrives', () => server.to(linked.email)[0]);
   expect(mail).toContain('Your account has no password.');
-  expect(decodeMail(mail)).not.toContain('token=');
+  expect(mail).not.toContain('token=');
 });
 
 test('rows are deleted after a day', async () => {

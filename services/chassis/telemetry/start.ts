@@ -45,10 +45,7 @@ export function traceRedis(): void {
   channel.asyncEnd.subscribe((message) => spans.get(message as object)?.end());
 }
 
-/**
- * Starts tracing this process. The SDK reads the other settings from its own variables (OTEL_EXPORTER_OTLP_*, OTEL_BSP_*,
- * OTEL_RESOURCE_ATTRIBUTES). Its queue is bounded: further spans are dropped.
- */
+/** Starts tracing. The SDK reads further settings from OTEL_EXPORTER_OTLP_*, OTEL_BSP_* and OTEL_RESOURCE_ATTRIBUTES. */
 export function startTelemetry({ service, ratio }: TelemetryConfig): void {
   setGlobalErrorHandler(createThrottledWarning(createLogger(service)));
   const { ids, send } = createSender();

@@ -5,10 +5,7 @@ import { RandomIdGenerator } from '@opentelemetry/sdk-trace';
 import type { Attributes, Span, SpanOptions, TraceHeaders, Tracer } from '../context.ts';
 import { withTimeout } from '../concurrency.ts';
 
-/**
- * A trace is also sent when this process's part of it took longer than this: a request may exceed the slow limit of
- * 500 ms at the gateway only, and its services cannot know that.
- */
+/** Longer traces are sent, too: at the gateway the request may exceed the slow limit of 500 ms. */
 const longMs = 200;
 /** Spans held of one request or event; further ones are dropped. */
 const maxSpans = 1_000;

@@ -1,28 +1,21 @@
 import { constants, createHmac, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-
-export interface TokenTarget {
-  kid: string;
-  publicKey: KeyObject;
-  privateKey: KeyObject;
-  issuer: string;
-}
+import type { TestKey } from './jwks-server.ts';
+import lists from './token-attacks.json' with { type: 'json' };
 
 type Json = Record<string, unknown>;
 type Named = [name: string, token: string];
 
 const encode = (part: unknown) =>
   Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url');
-/** A list in JSON, without its brackets: as code, each value would have a line of its own. */
-const values = (json: string) => JSON.parse(`[${json}]`) as unknown[];
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
 /**
  * Returns a valid token and every published attack on verifiers of tokens: made without the key and, to test the other
  * checks, with the key. A verifier must refuse them all.
  */
-export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget) {
+export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TestKey & { issuer: string }) {
   const now = Math.floor(Date.now() / 1000);
   const head = { alg: 'RS256', typ: 'at+jwt', kid };
   const person = {
@@ -53,6 +46,14 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
   const add = (name: string, ...tokens: string[]) =>
     attacks.push(...tokens.map((token): Named => [name, token]));
 
+  /** Returns a list, in which $kid, $KID and $issuer stand for these of the target. */
+  const listFor = (name: 'kids' | 'headers') =>
+    JSON.parse(
+      JSON.stringify(lists[name])
+        .replaceAll('$kid', kid)
+        .replaceAll('$KID', kid.toUpperCase())
+        .replaceAll('$issuer', issuer),
+    ) as unknown[];
   const nothing = () => Buffer.alloc(0);
   const someBytes = () => Buffer.alloc(256, 7);
   const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -70,10 +71,7 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
     add(`alg ${none}, no third part`, make({ ...head, alg: none }, admin, nothing).slice(0, -1));
     add(`alg ${none}, a good signature`, make({ ...head, alg: none }, person));
   }
-  const algorithms = values(String.raw`
-    "", " none", "none ", "none\u0000", "nоne", null, 0, false, true, [], ["none"], ["RS256"], {}, "rs256", "RS256 ",
-    "RS256\u0000", "RSA", "RS1", "dir", "A128KW"`);
-  for (const alg of [...algorithms, undefined])
+  for (const alg of [...lists.algorithms, undefined])
     add(`alg ${JSON.stringify(alg)}`, make({ ...head, alg }, admin, nothing), make({ ...head, alg }, person));
 
   // The public key as a shared secret, in each of its forms.
@@ -98,8 +96,7 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
     Buffer.from(jwk.n!, 'base64url'),
     JSON.stringify(jwk),
     JSON.stringify({ keys: [jwk] }),
-    ...(values(String.raw`
-      "${jwk.n!}", "${jwk.e!}", "${kid}", "", "\u0000", "secret", "null", "undefined", "[object Object]"`) as string[]),
+    ...[jwk.n!, jwk.e!, kid, '', '\0', 'secret', 'null', 'undefined', '[object Object]'],
   ];
   for (const bits of ['256', '384', '512'])
     for (const secret of secrets) {
@@ -138,15 +135,7 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
     );
 
   // Key ids that name no key.
-  const kids = [
-    undefined,
-    'k'.repeat(5_000),
-    ...values(String.raw`
-      "${kid} ", " ${kid}", "${kid}\u0000", "${kid}/", "./${kid}", "${kid.toUpperCase()}", "${kid}' OR '1'='1", "", " ",
-      "../../../../dev/null", "/dev/null", "..\\..\\nul", "file:///dev/null", "http://127.0.0.1:1/key",
-      "' UNION SELECT 'x' -- ", "$(id)", "| id", "{{7*7}}", "*", "%", "__proto__", "constructor", "toString",
-      "hasOwnProperty", null, 0, 1, true, [], {}, ["${kid}"], {"kid": "${kid}"}`),
-  ];
+  const kids = [undefined, 'k'.repeat(5_000), ...listFor('kids')];
   const emptySecret = (input: string) => createHmac('sha256', '').update(input).digest();
   for (const name of kids)
     for (const signer of [ours, theirs, nothing, emptySecret])
@@ -157,13 +146,9 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
   const certificate = stranger.publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
   const members = [
     { jwk: strangersJwk, kid: undefined },
-    ...values(`
-      {"jwk": ${JSON.stringify({ ...strangersJwk, kid })}}, {"x5c": ["${certificate}"]}, {"iss": "${issuer}"},
-      {"jku": "${issuer}/.well-known/jwks.json"}, {"jku": "${issuer}@127.0.0.1:1/"}, {"jwk": "x"}, {"jku": "http://127.0.0.1:1/jwks.json"}, {"jku": "file:///etc/passwd"},
-      {"x5u": "http://127.0.0.1:1/key.pem"}, {"x5c": []}, {"x5t": "x"}, {"x5t#S256": "x"},
-      {"crit": ["exp"], "exp": 1}, {"crit": ["b64"], "b64": false}, {"crit": ["b64"], "b64": true}, {"crit": []},
-      {"crit": "x"}, {"crit": ["alg"]}, {"b64": false}, {"zip": "DEF"}, {"enc": "A128GCM"}, {"cty": "JWT"},
-      {"cty": "at+jwt"}, {"p2c": 2000000000, "p2s": "x"}, {"epk": {}}, {"ppt": "x"}, {"url": "/x"}, {"nonce": "x"}`),
+    { jwk: { ...strangersJwk, kid } },
+    { x5c: [certificate] },
+    ...listFor('headers'),
   ] as Json[];
   for (const member of members)
     for (const signer of [ours, theirs, nothing])
@@ -176,12 +161,9 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
   );
 
   // Wrong token types, and claims of wrong types.
-  const types = values(`
-    "JWT", "jwt", "AT+JWT", "at+jwt ", "application/at+jwt", "id+jwt", "logout+jwt", "dpop+jwt", "at+JWT", "", null, 1,
-    ["at+jwt"]`);
-  for (const typ of [...types, undefined]) add(`typ ${JSON.stringify(typ)}`, make({ ...head, typ }, person));
-  const wrong = values(`
-    null, "", true, {}, [], "NaN", "Infinity", "9999999999", {"valueOf": 1}, [${now + 900}], "${now + 900}"`);
+  for (const typ of [...lists.types, undefined])
+    add(`typ ${JSON.stringify(typ)}`, make({ ...head, typ }, person));
+  const wrong = [...lists.times, [now + 900], String(now + 900)];
   for (const value of [...wrong, undefined]) {
     add(`exp ${JSON.stringify(value)}`, make(head, { ...person, exp: value }));
     add(`iat ${JSON.stringify(value)}`, make(head, { ...person, iat: value }));
@@ -197,16 +179,11 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
     }
   add('nbf later', make(head, { ...person, nbf: now + 3_000 }), make(head, { ...person, nbf: 2 ** 52 }));
   const issuers = [`${issuer}/`, `${issuer}.x`, issuer.toUpperCase(), ` ${issuer}`, [issuer], { 0: issuer }];
-  for (const iss of [...issuers, ...values('null, "", "x", 0, true'), undefined])
+  for (const iss of [...issuers, null, '', 'x', 0, true, undefined])
     add(`iss ${JSON.stringify(iss)}`, make(head, { ...person, iss }));
-  const audiences = values(`
-    null, "", "other", "content-platform ", "Content-Platform", ["other"], [["content-platform"]], [],
-    {"content-platform": 1}, "*", 0, true, "content-platform,other"`);
-  for (const aud of [...audiences, undefined])
+  for (const aud of [...lists.audiences, undefined])
     add(`aud ${JSON.stringify(aud)}`, make(head, { ...person, aud }));
-  const subjects = values(String.raw`
-    null, "", "0", "-1", "07", "1e3", "7 ", "7\u0000", "7' OR 1=1", 7, ["7"], {"id": 7}, "٧"`);
-  for (const sub of [...subjects, undefined, '7'.repeat(30)])
+  for (const sub of [...lists.subjects, undefined, '7'.repeat(30)])
     add(`sub ${JSON.stringify(sub)}`, make(head, { ...person, sub }));
   for (const scope of [null, undefined, ['users:admin'], {}, 1, true])
     add(`scope ${JSON.stringify(scope)}`, make(head, { ...person, scope }));
