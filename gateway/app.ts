@@ -1,36 +1,23 @@
 import type { RequestListener, Server } from 'node:http';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import { endpoints as contractEndpoints, health, type Endpoint } from '@content-platform/contract';
-import {
-  beginSpan,
-  inSpan,
-  methodLabel,
-  requestId,
-  type Logger,
-  type SlowLog,
-  type TokenVerifier,
-} from '@content-platform/chassis';
-import { createAllowlist, findEndpoint, authenticate } from './guard/access.ts';
-import { limitBody } from './guard/body-limit.ts';
+import { beginSpan, inSpan, methodLabel, requestId, type TokenVerifier } from '@content-platform/chassis';
+import { authenticate, createAllowlist, findEndpoint, limitBody } from './guard/access.ts';
 import { cors, createCorsHeaders, createSecurityHeaders } from './guard/browser-headers.ts';
 import { createClientAddress, createHeadCheck, readTarget } from './guard/head.ts';
 import { createLoadShedding } from './guard/load-shedding.ts';
 import { rateLimit, type RateLimits } from './guard/rate-limit.ts';
-import type { GatewayMetrics } from './metrics.ts';
-import { createObserver } from './observe.ts';
-import { createDocuments } from './replies/documents.ts';
+import { createObserver, type ObserveOptions } from './observe.ts';
 import { createRefusal } from './replies/errors.ts';
-import { showHealth } from './replies/health.ts';
+import { createDocuments, showHealth } from './replies/own-endpoints.ts';
 import { answerProtocolErrors } from './replies/protocol-errors.ts';
 import type { EarlyStep, GatewayResponse, Middleware } from './request-context.ts';
 import { timeouts as defaultTimeouts, type Timeouts } from './timeouts.ts';
-import { createResolve, type Resolve } from './upstream/resolve.ts';
+import { createResolve, type Resolve } from './upstream/connect.ts';
 import { createUpstream } from './upstream/upstream.ts';
 
-export interface GatewayOptions {
-  /** URL at which clients reach the gateway. */
+export interface GatewayOptions extends ObserveOptions {
   publicUrl: string;
-  /** URL of each service of the contract, by its name. */
   services: Readonly<Record<string, string>>;
   tokens: TokenVerifier;
   limits: RateLimits;
@@ -38,14 +25,9 @@ export interface GatewayOptions {
   hstsIncludeSubdomains?: boolean;
   corsOrigins: readonly string[];
   trustedProxies: readonly string[];
-  slowRequestMs: number;
-  logger: Logger;
-  metrics: GatewayMetrics;
-  slowLog: SlowLog;
   timeouts?: Timeouts;
   /** Limit of requests at one service; default 512. */
   maxRequests?: number;
-  /** Default: DNS. */
   resolve?: Resolve;
   endpoints?: readonly Endpoint[];
 }
@@ -54,7 +36,6 @@ interface Gateway {
   app: RequestListener;
   /** Installs protocol-error handlers and the idle timeout; call it before the server listens. */
   configureServer: (server: Server) => void;
-  /** Stops the probes of the services. */
   stop: () => void;
 }
 

@@ -28,7 +28,6 @@ const upstreamConfig = Object.fromEntries(
   upstreams.map((name) => [urlVariable(name), upstreamUrl(name)]),
 ) as Record<ReturnType<typeof urlVariable<Upstream>>, ReturnType<typeof upstreamUrl>>;
 
-/** The gateway's settings. */
 export const gatewayConfig = {
   ...commonConfig(portOf('gateway')),
   ...tokenConfig,

@@ -1,8 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { endpoints, latencyLimits } from '@content-platform/contract';
+import { createLogger } from '@content-platform/chassis';
 import { sentSpans } from '@content-platform/chassis/testing/sent-spans.ts';
 import { until } from '../test/support/wait.ts';
-import { parseServerTiming } from './observe.ts';
+import { createRefusalLog, parseServerTiming } from './observe.ts';
+import type { RequestContext } from './request-context.ts';
 import { machineToken, mint } from './testing/tokens.ts';
 import { useTestGateway } from './testing/use-test-gateway.ts';
 
@@ -97,4 +99,71 @@ test('logs no query, body or token; logs a 5xx at info', async () => {
   const expected = { level: 'info', route: '/api/me', method: 'GET', request_id: 'slow-1' };
   expect(JSON.parse(line)).toMatchObject(expected);
   expect(log.join('')).not.toMatch(/hush|eyJ/);
+});
+
+const withMessage = (lines: readonly string[], message: RegExp) =>
+  lines
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter((line) => message.test(String(line['message'])));
+
+test('logs a 403 with the caller', async () => {
+  const { log } = fixture.gateway;
+  expect((await ask('/api/admin/users/12')).status).toBe(403);
+  await until('the line was written', () => withMessage(log, /forbidden/).length === 1);
+  expect(withMessage(log, /forbidden/)[0]).toMatchObject({
+    level: 'info',
+    caller: 'user:7',
+    method: 'GET',
+    route: '/api/admin/users/:id',
+    address: '127.0.0.1',
+    request_id: 'slow-1',
+  });
+});
+
+test('logs one line for repeated 401 of an address, without the token', async () => {
+  const { log } = fixture.gateway;
+  const token = mint({ exp: 1 });
+  for (let n = 0; n < 9; n += 1) await ask('/api/me', token);
+  expect(withMessage(log, /401/)).toEqual([]);
+  for (let n = 0; n < 5; n += 1) await ask('/api/me', token);
+  await until('the line was written', () => withMessage(log, /401/).length > 0);
+  expect(withMessage(log, /401/)).toMatchObject([{ level: 'warn', address: '127.0.0.1', route: '/api/me' }]);
+  expect(log.join()).not.toContain(token);
+});
+
+/** A log of refusals of one address. `pass` moves its clock. */
+function refusalsOf(status: number) {
+  const lines: string[] = [];
+  let time = 0;
+  const logger = createLogger('gateway', 'info', { write: (line) => void lines.push(line) });
+  const note = createRefusalLog(logger, () => time);
+  const refuse = (id?: number) => {
+    const caller = id === undefined ? undefined : { kind: 'user', id };
+    const context = { requestId: 'r', address: '192.0.2.1', caller } as RequestContext;
+    note(context, { method: 'GET', route: '/api/admin/users', status });
+  };
+  return { lines, refuse, pass: (ms: number) => void (time += ms) };
+}
+
+test('logs 30 of the 403 of a caller within a minute, and that there are more', () => {
+  const { lines, refuse, pass } = refusalsOf(403);
+  for (let n = 0; n < 500; n += 1) refuse(7);
+  expect(withMessage(lines, /forbidden/)).toHaveLength(30);
+  expect(withMessage(lines, /403/)).toMatchObject([{ level: 'warn', caller: 'user:7' }]);
+  refuse(8);
+  pass(61_000);
+  refuse(7);
+  expect(withMessage(lines, /forbidden/).slice(30)).toMatchObject([
+    { caller: 'user:8' },
+    { caller: 'user:7' },
+  ]);
+});
+
+test('counts the 401 of a minute only', () => {
+  const { lines, refuse, pass } = refusalsOf(401);
+  for (let n = 0; n < 30; n += 1) {
+    refuse();
+    pass(10_000);
+  }
+  expect(lines).toEqual([]);
 });

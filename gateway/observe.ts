@@ -64,7 +64,7 @@ export function parseServerTiming(value = '') {
   };
 }
 
-interface ObserveOptions {
+export interface ObserveOptions {
   metrics: GatewayMetrics;
   logger: Logger;
   slowLog: SlowLog;

@@ -25,7 +25,6 @@ export interface RequestContext {
   bodyStream?: Duplex;
   /** performance.now() when the last byte of an upload was read. */
   bodyEndedAt?: number;
-  /** The service's Server-Timing header. */
   serverTiming?: string;
   /** performance.now() when a reply was written whose request body is still being drained. */
   answeredAt?: number;

@@ -1,24 +1,6 @@
 import type { ServerOptions } from 'node:http';
 import { type Endpoint, endpoints } from '@content-platform/contract';
 
-/** Time limits of the gateway, in ms. */
-export interface Timeouts {
-  /** One attempt to connect to a service. */
-  connect: number;
-  /** Both attempts to connect: an unavailable service is reported within 3 s. */
-  connectTotal: number;
-  /** The head of a reply, and then each next chunk of its body. */
-  response: number;
-  /** An idle connection to a service: below 5 s, so that the gateway closes it before a Node server does. */
-  keepAlive: number;
-  /** Pause between two resolutions of a service's name, and between two probes of an instance. */
-  probeInterval: number;
-  /** Reading the rest of a refused request. */
-  drain: number;
-  /** A client that reads nothing of its reply: longer than the limits above, during which nothing is sent to the client. */
-  idle: number;
-}
-
 const response = 15_000;
 const connectTotal = 2_800;
 /** The slowest reply of the contract: an upload. */
@@ -27,16 +9,24 @@ const slowest = Math.max(
   ...endpoints.map(({ replyWithinSeconds = 0 }: Endpoint) => replyWithinSeconds * 1_000),
 );
 
-export const timeouts: Timeouts = {
+/** Time limits of the gateway, in ms. */
+export const timeouts = {
+  /** One attempt to connect to a service. */
   connect: 2_000,
+  /** Both attempts to connect: an unavailable service is reported within 3 s. */
   connectTotal,
+  /** The head of a reply, and then each next chunk of its body. */
   response,
+  /** An idle connection to a service: below 5 s, so that the gateway closes it before a Node server does. */
   keepAlive: 4_000,
+  /** Pause between two resolutions of a service's name, and between two probes of an instance. */
   probeInterval: 1_000,
+  /** Reading the rest of a refused request. */
   drain: 5_000,
-  // A request may wait for a slot at the service, then for its reply.
+  /** A client that reads nothing of its reply: a request may wait for a slot at the service, then for its reply. */
   idle: response + connectTotal + slowest + 5_000,
 };
+export type Timeouts = typeof timeouts;
 
 /** Options of the server. `run` limits the header block to 16 KB. */
 export const serverOptions = {

@@ -19,11 +19,14 @@ const { privateKey: strangersKey } = generateKeyPairSync('rsa', { modulusLength:
 test.each<[string, string | undefined, string]>([
   ['nothing', undefined, 'token_required'],
   ['Basic', 'Basic eDp5', 'token_required'],
+  ['no space after Bearer', 'Bearerabc', 'token_required'],
   ['no token', 'Bearer', 'invalid_token'],
   ['two tokens', `Bearer ${mint()} ${mint()}`, 'invalid_token'],
+  ['two spaces after Bearer', `Bearer  ${mint()}`, 'invalid_token'],
   ['noise', 'Bearer x', 'invalid_token'],
   ["a stranger's signature", `Bearer ${mint({}, {}, strangersKey)}`, 'invalid_token'],
   ['an expired token', `Bearer ${mint({ exp: 1 })}`, 'invalid_token'],
+  ['a claim of another type', `Bearer ${mint({ must_change_password: 'true' })}`, 'invalid_token'],
 ])('returns 401 for %s and forwards nothing', async (_, authorization, error) => {
   const answer = await ask('/api/me', authorization);
   expect(answer).toMatchObject({ status: 401, error });
@@ -37,12 +40,14 @@ test.each([
   ['a scope that only begins like it', '/api/admin/failed-jobs', withScopes('jobs:manage2', 'jobs'), 403],
   ['the scope', '/api/admin/failed-jobs', withScopes('cache:clear', 'jobs:manage'), 200],
   ['a machine, where a person is required', '/api/me', machineToken('cms', 'cache:clear'), 403],
+  ['one of two scopes', '/api/admin/cache/invalidations', withScopes('jobs:manage'), 200],
+  ['none of two scopes', '/api/admin/cache/invalidations', withScopes('users:admin'), 403],
   ['a person', '/api/me', mint(), 200],
   ['a machine without the scope to read', '/api/content/webform/1', machineToken('cms', 'cache:clear'), 403],
   ['a machine with the scope to read', '/api/content/webform/1', machineToken('cms', 'content:read'), 200],
   ['a user without scopes, to read', '/api/content/webform/1', mint(), 200],
 ])('%s', async (_, path, token, status) => {
-  expect((await ask(path, `Bearer ${token}`)).status).toBe(status);
+  expect((await ask(path, `bEARER ${token}`)).status).toBe(status);
   expect(fixture.upstream.received).toHaveLength(status === 200 ? 1 : 0);
 });
 

@@ -37,10 +37,7 @@ export function createCorsHeaders(origins: readonly string[]): CorsHeaders {
       : { 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': exposed };
 }
 
-/**
- * Lets pages of allowed origins call the API, and answers their preflights. No credentials: tokens are in
- * Authorization.
- */
+/** Lets pages of allowed origins call the API, and answers preflights. No credentials: tokens are in Authorization. */
 export function cors(headersFor: CorsHeaders, allowlist: Allowlist): Middleware {
   return (request, response, next) => {
     // Sent for every origin: a cache must not return a reply without CORS headers to an allowed origin.

@@ -4,9 +4,8 @@ import { HttpError } from '@content-platform/chassis';
 import ipaddr from 'ipaddr.js';
 import type { EarlyStep } from '../request-context.ts';
 
-function malformed(message: string): HttpError {
-  return new HttpError('malformed_request', message, { headers: { Connection: 'close' } });
-}
+const malformed = (message: string) =>
+  new HttpError('malformed_request', message, { headers: { Connection: 'close' } });
 
 /**
  * Finds heads that another parser may read differently (request smuggling, RFC 9112 §3.2 and §6.1). Node's parser also
@@ -64,9 +63,7 @@ const dotSegment = /\/\.\.?(?:\/|$)/;
 // oxlint-disable-next-line no-control-regex
 const control = /[\0-\x1f\x7f-\x9f]/;
 
-function malformedTarget(message: string): HttpError {
-  return new HttpError('malformed_target', message);
-}
+const malformedTarget = (message: string) => new HttpError('malformed_target', message);
 
 /** Decodes percent-encoded UTF-8 once. Throws 400 for broken encoding, other charsets and control characters. */
 function decode(text: string): string {

@@ -1,15 +1,13 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Request } from 'express';
 import { hasBody, HttpError, requestId } from '@content-platform/chassis';
 import { sendError } from '../replies/errors.ts';
 import type { GatewayResponse } from '../request-context.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { CorsHeaders } from './browser-headers.ts';
-import { createRestingConnections } from './resting-connections.ts';
 
-/**
- * Requests that begin in one turn of the event loop: few, because Node accepts connections and reads once in each
- * turn.
- */
+/** Requests that begin in one turn of the event loop: Node accepts connections and reads once in each turn. */
 const maxPerTurn = 16;
 /** A full queue is answered in this time, so that its last request is answered within 500 ms. */
 const maxWaitMs = 400;
@@ -24,7 +22,6 @@ const measureMs = 100;
 type Begin = (request: Request, response: GatewayResponse, arrivedAt: number) => void;
 
 interface LoadShedding {
-  /** Calls `begin` when it is the request's turn, or sends 503 if the queue is full. */
   admit(request: Request, response: GatewayResponse): void;
   stop(): void;
 }
@@ -67,6 +64,66 @@ function createRateMeter() {
     },
     /** Requests per ms. */
     get: () => rate,
+  };
+}
+
+/** The Retry-After of a refusal: the connection is not read for this time. */
+const restMs = 1_000;
+/** The rest of a connection whose client did not wait for Retry-After: shorter than clients wait for a reply. */
+const earlyRestMs = 3_000;
+const checkIntervalMs = 10;
+/** Connections that are read again in one check. */
+const maxPerCheck = 40;
+
+/** Connections with a refused request. They are read again after their rest or, earlier, while `isCalm`. */
+export function createRestingConnections(isCalm: () => boolean) {
+  /** When each connection is read again, those that rest longest last. */
+  const rests = [new Map<Socket, number>(), new Map<Socket, number>()];
+  const [normal, long] = rests as [Map<Socket, number>, Map<Socket, number>];
+  /** The connections that are read again in this turn of the event loop. */
+  const woken = new Set<Socket>();
+  /** The last request of each connection with a refusal. */
+  const latest = new WeakMap<Socket, ServerResponse>();
+  let timer: NodeJS.Timeout | undefined;
+
+  function wake(): void {
+    let left = maxPerCheck;
+    const now = performance.now();
+    for (const rest of rests) {
+      for (const [socket, until] of rest) {
+        if (left === 0 || (until > now && !isCalm())) break;
+        left -= 1;
+        rest.delete(socket);
+        if (!socket.destroyed) woken.add(socket.resume());
+      }
+    }
+    setImmediate(() => woken.clear());
+    if (normal.size + long.size === 0) stop();
+  }
+
+  function stop(): void {
+    clearInterval(timer);
+    timer = undefined;
+  }
+
+  return {
+    /** Whether the request was sent during the rest: its client has waited too long, so it is refused sooner. */
+    isEarly: (socket: Socket): boolean => woken.has(socket),
+
+    /** Stops reading a connection once the reply of a refused request is sent. */
+    add(socket: Socket, response: ServerResponse): void {
+      latest.set(socket, response);
+      const rest = woken.has(socket) ? long : normal;
+      // Not earlier: Node reads on when a reply is finished.
+      response.once('close', () => {
+        if (socket.destroyed || socket.writableEnded || latest.get(socket) !== response) return;
+        socket.pause();
+        rest.set(socket, performance.now() + (rest === long ? earlyRestMs : restMs));
+        timer ??= setInterval(wake, checkIntervalMs).unref();
+      });
+    },
+
+    stop,
   };
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import type { ServerResponse } from 'node:http';
 import type { Redis } from 'ioredis';
 import { HttpError, redisTimeoutMs } from '@content-platform/chassis';
 import { startRedis } from '../../test/support/redis-server.ts';
@@ -7,6 +8,7 @@ import type { TestGatewayOptions } from '../testing/gateway.ts';
 import { machineToken, mint } from '../testing/tokens.ts';
 import { useTestGateway } from '../testing/use-test-gateway.ts';
 import { rateLimitAddress } from './head.ts';
+import { maxInFlight } from './rate-limit.ts';
 
 const fixture = useTestGateway();
 let redis: Awaited<ReturnType<typeof startRedis>>;
@@ -95,10 +97,10 @@ test('counts requests with a token per user or client, across IP addresses', asy
   expect(await passed(3, { ...me, from: '5.6.7.8', token: mint({ sub: '1' }) })).toBe(2);
   expect(await passed(3, { path: '/api/me', token: mint({ sub: '2' }) })).toBe(3);
   // A machine client and a user with the same name have separate counts.
-  const content = { path: '/api/content/webform/1' };
+  const read = { path: content };
   const fifty = 6000 * five;
-  expect(await passed(fifty + 1, { ...content, token: machineToken('1', 'content:read') })).toBe(fifty);
-  expect(await passed(1, { ...content, token: mint({ sub: '1' }) })).toBe(1);
+  expect(await passed(fifty + 1, { ...read, token: machineToken('1', 'content:read') })).toBe(fifty);
+  expect(await passed(1, { ...read, token: mint({ sub: '1' }) })).toBe(1);
 });
 
 test('two gateways share counts in Redis keys that expire', async () => {
@@ -142,6 +144,66 @@ test('does not count tokens as invalid while they cannot be checked', async () =
   const verify = () => Promise.reject(new HttpError('service_unavailable', 'No keys.'));
   await start({ scale: 0.01, tokens: { verify } });
   expect(await passed(5, { path: '/api/me', token: mint() })).toBe(5);
+});
+
+const content = '/api/content/webform/1';
+const [first, second] = ['1', '2'].map((sub) => ({ Authorization: `Bearer ${mint({ sub })}` }));
+const held: ServerResponse[] = [];
+
+function holdAll(scale = 1): Promise<void> {
+  held.splice(0);
+  fixture.upstream.answer = (_request, response) => void held.push(response);
+  return start({ scale });
+}
+
+/** Sends requests that the service leaves unanswered. Returns a function that disconnects them. */
+async function begin(count: number, path: string, headers: Record<string, string> = {}) {
+  const before = held.length;
+  const hangUp = new AbortController();
+  for (let index = 0; index < count; index += 1)
+    fixture.ask(path, { headers, signal: hangUp.signal }).catch(() => undefined);
+  fixture.closeLater(() => hangUp.abort());
+  await until('all requests are in progress', () => held.length - before === count);
+  return () => hangUp.abort();
+}
+
+/** Returns the status of another request, which the service answers if it arrives. */
+async function statusOfNext(path: string, headers: Record<string, string> = {}): Promise<number> {
+  fixture.upstream.answer = (_request, response) => response.end('{}');
+  return (await fixture.ask(path, { headers })).status;
+}
+
+test('returns 429 above the in-flight limit of a user, and counts the refusal', async () => {
+  await holdAll();
+  const hangUp = await begin(maxInFlight, content, first);
+  const response = await fixture.ask(content, { headers: { ...first, 'X-Forwarded-For': '5.6.7.8' } });
+  expect(await response.json()).toMatchObject({ error: 'rate_limited', code: 429 });
+  expect(response.headers.get('retry-after')).toBe('1');
+  expect(held).toHaveLength(maxInFlight);
+  const metrics = await fixture.gateway.metrics.registry.metrics();
+  expect(metrics).toContain('rate_limited_total{route="/api/content/:model/:id"} 1');
+  expect(await statusOfNext(content, second)).toBe(200);
+  // A request that ends frees one slot, and so does each client that disconnects.
+  held[0]!.end('{}');
+  await until('a slot is free', async () => (await statusOfNext(content, first)) === 200);
+  hangUp();
+  await until('all slots are free', async () => {
+    const all = Array.from({ length: maxInFlight }, () => statusOfNext(content, first));
+    return (await Promise.all(all)).every((status) => status === 200);
+  });
+});
+
+test('counts requests without a token per IP address', async () => {
+  await holdAll();
+  const path = '/.well-known/jwks.json';
+  await begin(maxInFlight, path);
+  expect(await statusOfNext(path)).toBe(429);
+  expect(await statusOfNext(path, { 'X-Forwarded-For': '5.6.7.8' })).toBe(200);
+});
+
+test('a scale of 0 disables the limit', async () => {
+  await holdAll(0);
+  await begin(maxInFlight + 40, content, first);
 });
 
 describe('without Redis', () => {

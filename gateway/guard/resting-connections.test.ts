@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../../test/support/wait.ts';
-import { createRestingConnections } from './resting-connections.ts';
+import { createRestingConnections } from './load-shedding.ts';
 
 let isCalm: boolean;
 let server: Server;

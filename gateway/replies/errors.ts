@@ -12,7 +12,6 @@ import type { RequestContext } from '../request-context.ts';
 /** A reply without a context if load shedding refused the request. */
 type AnyResponse = ServerResponse & { locals?: RequestContext };
 
-/** Headers and body of an error reply. */
 export function errorReply(error: HttpError, requestId: string) {
   const body = JSON.stringify(envelope(error, requestId));
   const headers = {
@@ -29,7 +28,6 @@ export function errorReply(error: HttpError, requestId: string) {
 interface SendErrorOptions {
   requestId: string;
   drainMs: number;
-  /** Headers to send in addition to the error's own. */
   headers?: OutgoingHttpHeaders;
 }
 

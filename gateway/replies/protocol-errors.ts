@@ -9,10 +9,7 @@ const notAPath = () => new HttpError('malformed_target', 'The target must be a p
 const known: Record<string, () => HttpError> = {
   HPE_INVALID_URL: notAPath,
   HPE_HEADER_OVERFLOW: () =>
-    new HttpError(
-      'headers_too_large',
-      'The header block is larger than 16 KB or has more than 1,000 headers.',
-    ),
+    new HttpError('headers_too_large', 'The header is larger than 16 KB or has more than 1,000 headers.'),
   HPE_CHUNK_EXTENSIONS_OVERFLOW: () =>
     new HttpError('payload_too_large', "The body's chunk extensions are too large."),
   ERR_HTTP_REQUEST_TIMEOUT: () => new HttpError('request_timeout', 'Timed out waiting for the request.'),

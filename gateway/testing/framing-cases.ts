@@ -6,7 +6,6 @@ import lists from './framing-cases.json' with { type: 'json' };
 export interface FramingCase {
   name: string;
   bytes: string;
-  /** Marks of the requests in `bytes` that are real requests. */
   marks: string[];
   /**
    * `clean`: unambiguous; arrives with this body. If it `ends` the connection, the victim's request may be missing.
@@ -22,7 +21,6 @@ interface Carrier {
   /** Request line without the version, with the mark. */
   line: string;
   headers: string;
-  /** Whether the endpoint accepts a body. */
   body: boolean;
   forwarded: boolean;
 }
@@ -181,7 +179,6 @@ function lineCases(carriers: Carrier[]): FramingCase[] {
   ]);
 }
 
-/** Request lines of other versions and of other forms. */
 function requestLineCases(carriers: Carrier[]): FramingCase[] {
   return carriers.flatMap((carrier) =>
     lists.requestLines.map((line) => {
@@ -235,7 +232,6 @@ function connectionCases(carriers: Carrier[]): FramingCase[] {
   );
 }
 
-/** Pipelined requests. */
 function pipelineCases(carriers: Carrier[]): FramingCase[] {
   const clean = carriers.filter(({ forwarded }) => forwarded);
   return range(2, 9).flatMap((count) =>

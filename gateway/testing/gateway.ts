@@ -18,7 +18,6 @@ import { serverOptions, timeouts, type Timeouts } from '../timeouts.ts';
 import { issuer, startKeyServer } from './tokens.ts';
 
 export interface TestGatewayOptions extends Partial<Omit<GatewayOptions, 'timeouts'>> {
-  /** Redis for the rate limits. Default: no limits. */
   redisUrl?: string;
   /** Limit of a command to Redis, in ms; the default is so long that a busy machine changes no count. */
   redisTimeout?: number;

@@ -38,9 +38,7 @@ export async function startInstance(options: TestInstanceOptions = {}) {
     url: `http://${address}:${port}`,
     readiness,
     answer: sayOk,
-    /** Number of requests that arrived at the instance. */
     requests: 0,
-    /** Open client connections. */
     connections: 0,
     mostProbesAtOnce: 0,
     async close(): Promise<void> {

@@ -2,7 +2,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Variant } from './path-grammar.ts';
 
-/** Folder of the lists in Debian's package wfuzz. */
 const folder = '/usr/share/wfuzz/wordlist';
 const files = [
   'Injections/Traversal.txt',

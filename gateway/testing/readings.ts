@@ -30,7 +30,6 @@ const habits: Record<string, (path: string) => string> = {
   'dots are resolved': resolveDots,
 };
 
-/** Returns every combination of `list`, in the order of the list. */
 function combinations<T>(list: readonly T[]): T[][] {
   return list.reduce<T[][]>((some, item) => [...some, ...some.map((one) => [...one, item])], [[]]);
 }

@@ -69,7 +69,6 @@ function parseRequest(
   return { request: { ...request, body: rest.slice(0, length) }, length: end + 4 + length };
 }
 
-/** Value of the query parameter `mark`. */
 export const markOf = (target: string) => /[?&]mark=([\w-]+)/.exec(target)?.[1] ?? '';
 
 /**

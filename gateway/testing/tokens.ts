@@ -20,14 +20,11 @@ export function mint(
   return `${text}.${sign('sha256', Buffer.from(text), key).toString('base64url')}`;
 }
 
-/** Returns a token with these scopes. */
 export const withScopes = (...scopes: string[]) => mint({ scope: scopes.join(' ') });
 
-/** Returns a token of a machine client. */
 export const machineToken = (name: string, ...scopes: string[]) =>
   mint({ sub: name, client_id: name, sid: undefined, scope: scopes.join(' ') });
 
-/** Serves the public key as the auth service does. */
 export async function startKeyServer() {
   const key = { ...publicKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256', kid };
   const { origin, close } = await startHttpServer((_request, response) =>

@@ -34,7 +34,6 @@ export async function startUpstream(port = 0) {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     received: [] as Received[],
     answer: sayOk,
-    /** Number of accepted connections. */
     connections: 0,
     async close(): Promise<void> {
       if (!server.listening) return;

@@ -9,11 +9,9 @@ import { sayOk, startUpstream, type RecordingUpstream } from './upstream.ts';
 /** The head of a reply whose body has this length. */
 export const head = (length: number) => `HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n`;
 
-/** The request of `get`. */
 export const rawGet = (more = '', version = '1.1') =>
   `GET /.well-known/jwks.json HTTP/${version}\r\nHost: x\r\n${more}\r\n`;
 
-/** Status and error of a reply in the envelope. */
 export async function errorOf(response: Response): Promise<[number, string]> {
   const body = (await response.json()) as { error: string; request_id: string };
   expect(response.headers.get('x-request-id')).toBe(body.request_id);
@@ -66,7 +64,6 @@ export function useTestGateway(shared?: Partial<TestGatewayOptions>) {
       }),
     /** Sends text, each character one byte, and returns the replies. */
     send: (text: string): Promise<string> => sendRaw(fixture.gateway.origin, Buffer.from(text, 'latin1')),
-    /** Opens a connection to the gateway. */
     connect(): Socket {
       const socket = connect(Number(new URL(fixture.gateway.origin).port), '127.0.0.1');
       closers.push(() => socket.destroy());

@@ -45,7 +45,6 @@ type State = 'connecting' | 'sending' | 'waiting' | 'replying' | 'ended';
 /** The end of an attempt: the reply is complete, the client has disconnected, its body was refused, or the service failed. */
 type EndReason = 'complete' | 'disconnected' | 'refused' | UpstreamReason;
 
-/** A request at a service. */
 interface Attempt {
   readonly service: Service;
   readonly request: Request;
@@ -60,7 +59,6 @@ interface Attempt {
   /** An earlier connection attempt, to another instance, failed. */
   isRetry: boolean;
   transfer?: Transfer;
-  /** Status of the service's reply. */
   status?: number;
 }
 

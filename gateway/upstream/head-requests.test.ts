@@ -70,19 +70,6 @@ test('keeps the connection to the service for the next request', async () => {
   expect(fixture.upstream.connections).toBe(1);
 });
 
-test('retries HEAD if the kept connection is dead', async () => {
-  const { url, connections } = await fixture.startTcp((socket) =>
-    socket.once('data', () => {
-      socket.write('HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n');
-      socket.once('data', () => socket.destroy());
-    }),
-  );
-  await fixture.start({ services: { auth: url } });
-  for (let index = 0; index < 4; index += 1)
-    expect((await headOf('HEAD', '/.well-known/jwks.json')).status).toBe(200);
-  expect(connections()).toBe(4);
-});
-
 test.each([
   ['/health', 200],
   ['/api/openapi.json', 200],

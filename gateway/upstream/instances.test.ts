@@ -6,12 +6,11 @@ import { sayOk } from '../testing/upstream.ts';
 import { useTestGateway } from '../testing/use-test-gateway.ts';
 import { timeouts } from '../timeouts.ts';
 import { createInstances } from './instances.ts';
-import { createResolve } from './resolve.ts';
+import { createResolve } from './connect.ts';
 
 const fixture = useTestGateway();
 const addresses = ['127.0.0.1', '127.0.0.2', '127.0.0.3'];
 let port: number;
-/** The addresses of the service's name. */
 let named: string[];
 let instances: TestInstance[];
 

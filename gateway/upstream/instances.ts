@@ -4,9 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { internalPortOffset } from '@content-platform/contract';
 import type { Instance } from './transport.ts';
 import type { Timeouts } from '../timeouts.ts';
-import { createUploadAgent } from './connect.ts';
+import { createUploadAgent, toLookup, type Resolve } from './connect.ts';
 import { createConnectionPool } from './forward-buffered.ts';
-import { toLookup, type Resolve } from './resolve.ts';
 
 const probeLimitMs = 1_000;
 /** One missed probe may be a short overload. After two, within 5 s, the instance gets no more requests. */
@@ -16,9 +15,7 @@ const maxMissedProbes = 2;
 export interface Instances {
   /** Returns the ready instance with the fewest requests in flight. If no instance is ready, fails open: any instance. */
   choose(): Instance;
-  /** Returns another ready instance, if there is one. */
   chooseOther(instance: Instance): Instance | undefined;
-  /** Returns whether at least one instance is ready. */
   isUp(): Promise<boolean>;
   stop(): void;
 }
@@ -46,10 +43,7 @@ function probe(url: URL, address: string, lookup: LookupFunction): Promise<Readi
   return promise;
 }
 
-/**
- * Tracks the instances behind `url` until stop(). Requests and /health wait for `resolve`, which must have a time
- * limit.
- */
+/** Tracks the instances behind `url` until stop(). `resolve` must have a time limit: requests and /health wait for it. */
 export function createInstances(url: URL, timeouts: Timeouts, maxIdle: number, resolve: Resolve): Instances {
   const lookup = toLookup(resolve);
   const hostname = url.hostname.replace(/^\[|\]$/g, '');

@@ -15,7 +15,6 @@ export interface Connection {
 
 /** The kept connections to one instance of a service. */
 export interface ConnectionPool {
-  /** Limit of idle connections. */
   maxIdle: number;
   acquire(): Connection;
   /** Releases a connection whose reply is complete. After any other end, destroy the connection's client. */
@@ -37,11 +36,8 @@ export interface Instance {
   missedProbes: number;
 }
 
-/** A request that a transport is sending. */
 export interface Transfer {
-  /** Whether its connection has served a request before. */
   readonly isReused: boolean;
-  /** Aborts the request. */
   abort(): void;
 }
 
@@ -51,9 +47,7 @@ export interface TransferEvents {
   onSending(): void;
   /** The reply's head has arrived. Returns false if the reply cannot be forwarded: the transport discards it. */
   onHeaders(status: number, headers: IncomingHttpHeaders): boolean;
-  /** A chunk of the reply's body has arrived. */
   onData(): void;
-  /** The whole reply has arrived. */
   onEnd(): void;
   /** The reply failed or is incomplete. */
   onError(error: unknown): void;

@@ -54,12 +54,13 @@ describe('a service that is unavailable', () => {
 
 describe('kept connections', () => {
   /** Answers each connection's first request and closes it at the second, as a service that is just stopping. */
-  const closesAtSecond = (socket: Socket) => {
+  const closesAtSecond = (socket: Socket, reply = `${head(2)}{}`) =>
     socket.once('data', () => {
-      socket.write(`${head(2)}{}`);
+      socket.write(reply);
       socket.once('data', () => socket.destroy());
     });
-  };
+  const closesHeadAtSecond = (socket: Socket) =>
+    closesAtSecond(socket, head(2).replace('\r\n', '\r\nConnection: keep-alive\r\n'));
 
   test('shares connections among many requests', async () => {
     await fixture.start();
@@ -67,11 +68,13 @@ describe('kept connections', () => {
     expect(fixture.upstream.connections).toBe(1);
   });
 
-  test('retries GET if the kept connection is dead', async () => {
-    const { url, connections } = await fixture.startTcp(closesAtSecond);
+  test.each(['GET', 'HEAD'])('retries %s if the kept connection is dead', async (method) => {
+    const { url, connections } = await fixture.startTcp((socket) =>
+      method === 'GET' ? closesAtSecond(socket) : closesHeadAtSecond(socket),
+    );
     await startBefore(url);
     for (let index = 0; index < 6; index += 1)
-      expect([index, (await fixture.get()).status]).toEqual([index, 200]);
+      expect([index, (await fixture.get({ method })).status]).toEqual([index, 200]);
     expect(connections()).toBe(6);
     expect(await fixture.upstreamErrors()).toEqual({});
   });
@@ -81,7 +84,7 @@ describe('kept connections', () => {
     const first: Socket[] = [];
     const { url, connections } = await fixture.startTcp((socket, count) => {
       socket.on('data', () => (requests += 1));
-      if (count > 5) return closesAtSecond(socket);
+      if (count > 5) return void closesAtSecond(socket);
       socket.once('data', () => {
         first.push(socket);
         if (first.length === 5) for (const each of first) each.write(`${head(2)}{}`);
@@ -96,7 +99,7 @@ describe('kept connections', () => {
   });
 
   test('does not repeat a POST on a dead connection, because it may have been executed', async () => {
-    const { url, connections } = await fixture.startTcp(closesAtSecond);
+    const { url, connections } = await fixture.startTcp((socket) => closesAtSecond(socket));
     await startBefore(url);
     await (await fixture.get()).text();
     expect(await errorOf(await fixture.post())).toEqual([502, 'bad_gateway']);

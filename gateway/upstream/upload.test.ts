@@ -35,7 +35,6 @@ interface Arrived {
   bytes: number;
   ended: boolean;
   broke: boolean;
-  /** The service never responds. */
   silent: boolean;
 }
 

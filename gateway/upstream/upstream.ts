@@ -6,7 +6,7 @@ import { upstreamErrors } from './transport.ts';
 import { createForwardStream } from './forward-stream.ts';
 import { createInstances, type Instances } from './instances.ts';
 import { createRequestHeaders } from './proxy-headers.ts';
-import type { Resolve } from './resolve.ts';
+import type { Resolve } from './connect.ts';
 
 interface UpstreamOptions extends Pick<Service, 'logger' | 'metrics' | 'refuse'> {
   publicUrl: string;
@@ -16,7 +16,6 @@ interface UpstreamOptions extends Pick<Service, 'logger' | 'metrics' | 'refuse'>
   resolve: Resolve;
 }
 
-/** A service behind the gateway. */
 export interface Upstream extends Pick<Instances, 'isUp' | 'stop'> {
   /** Sends the request to the service. Throws 503 if too many requests wait. */
   forward: Middleware;

@@ -6,7 +6,6 @@ import { actorOf, type Caller } from './tokens.ts';
 interface AuditedAction {
   event: 'letter_read' | 'failed_jobs_deleted';
   caller: Caller;
-  /** The caller's IP address. */
   address: string;
   /** The user whom the action is about. */
   userId?: number;

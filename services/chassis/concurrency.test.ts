@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createSemaphore } from './concurrency.ts';
+import { createSemaphore, withTimeout } from './concurrency.ts';
 
 /** Work that the test ends, and the maximum number of concurrent runs. */
 function controlledWork() {
@@ -62,4 +62,10 @@ test('an aborted wait leaves the queue', async () => {
   nextRelease();
   expect(slots.tryAcquire()).toBeDefined();
   await expect(slots.acquire(AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
+});
+
+test('resolves and rejects as the work does, and with the fallback when the work hangs', async () => {
+  expect(await withTimeout(Promise.resolve(1), 60_000, null)).toBe(1);
+  await expect(withTimeout(Promise.reject(new Error('failed')), 60_000)).rejects.toThrow('failed');
+  expect(await withTimeout(new Promise(() => undefined), 1, 'fallback')).toBe('fallback');
 });

@@ -17,7 +17,6 @@ export function integer(min: number, max = Number.MAX_SAFE_INTEGER) {
 }
 
 const zeroToOne = 'a number from 0 to 1';
-/** A number from 0 to 1. */
 const fraction = z
   .string(zeroToOne)
   .regex(/^(?:0|1|0?\.\d{1,9}|1\.0{1,9})$/, zeroToOne)
@@ -51,17 +50,12 @@ export function list<T extends string = string>(item: z.ZodType<T, string> = z.s
     .pipe(z.array(item));
 }
 
-/** The settings of every process. */
 export function commonConfig(defaultPort: number) {
   return {
-    HOST: z
-      .string()
-      .min(1)
-      .default('127.0.0.1')
-      .describe('IP address that the public and the internal listener bind to'),
+    HOST: z.string().min(1).default('127.0.0.1').describe('IP address that both listeners bind to'),
     PORT: integer(1, 64_535)
       .default(defaultPort)
-      .describe('Port of the public listener, 1 to 64535; the internal listener is 1000 above'),
+      .describe('Public port, 1 to 64535; internal port: 1000 above'),
     PUBLIC_URL: url('http:', 'https:')
       .transform((value) => value.replace(/\/+$/, ''))
       .default('http://127.0.0.1:8080')
@@ -75,18 +69,12 @@ export function commonConfig(defaultPort: number) {
       .describe('URL of the PostgreSQL database for slow requests and queries; unset: none are stored'),
     OTEL_EXPORTER_OTLP_ENDPOINT: url('http:', 'https:')
       .optional()
-      .describe(
-        'URL of the OpenTelemetry collector that receives traces by OTLP over HTTP; unset: no traces',
-      ),
+      .describe('URL of the OpenTelemetry collector (OTLP over HTTP); unset: no traces'),
     OTEL_TRACES_SAMPLER_ARG: fraction
       .default(0.05)
-      .describe('Share of the traces that are neither slow nor failed to send, 0 to 1'),
-    SLOW_REQUEST_MS: integer(1)
-      .default(500)
-      .describe('Duration in ms above which a request is recorded as slow, at least 1'),
-    SLOW_QUERY_MS: integer(1)
-      .default(200)
-      .describe('Duration in ms above which a query is recorded as slow, at least 1'),
+      .describe('Share of other than slow and failed traces to send, 0 to 1'),
+    SLOW_REQUEST_MS: integer(1).default(500).describe('Duration in ms of a slow request, at least 1'),
+    SLOW_QUERY_MS: integer(1).default(200).describe('Duration in ms of a slow query, at least 1'),
   };
 }
 
@@ -105,9 +93,7 @@ export const serviceUrl = (name: ServiceName) =>
   url('http:', 'https:')
     .default(`http://127.0.0.1:${portOf(name)}`)
     .describe(`URL of the ${name} service`);
-const authUrl = serviceUrl('auth').describe(
-  'URL of the auth service, which publishes the keys of access tokens',
-);
+const authUrl = serviceUrl('auth').describe('URL of auth, which publishes the keys of access tokens');
 const authInternalUrl = url('http:', 'https:')
   .default(`http://127.0.0.1:${portOf('auth') + internalPortOffset}`)
   .describe('URL of the internal listener of the auth service, which publishes revoked sessions');
@@ -143,7 +129,6 @@ function withFiles(env: NodeJS.ProcessEnv, names: string[]): Record<string, stri
   return values;
 }
 
-/** The values of settings. */
 export type ConfigOf<Settings extends z.ZodRawShape> = z.output<z.ZodObject<Settings>>;
 
 /**
@@ -171,16 +156,4 @@ export function areAllSet<Config extends object, Name extends keyof Config & str
   if (missing.length === 0 || missing.length === names.length) return missing.length === 0;
   const verb = missing.length === 1 ? 'is' : 'are';
   throw new ConfigError(`${missing.join(' and ')} ${verb} not set; set all of ${names.join(', ')} or none`);
-}
-
-/** Reads the settings of migrate.ts. Throws ConfigError. */
-export function readMigrationConfig() {
-  const shape = {
-    // Both URLs contain the owner's credentials. A process without the platform's database needs only the second URL.
-    DATABASE_URL: databaseUrl.optional(),
-    LOGS_DATABASE_URL: databaseUrl.optional(),
-    // One file for each service, with its name and one of its database URLs.
-    ROLES_FOLDER: z.string().default('/run/secrets/roles'),
-  };
-  return readConfig(shape);
 }

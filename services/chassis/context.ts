@@ -14,9 +14,7 @@ export interface RequestContext {
 
 const storage = new AsyncLocalStorage<RequestContext>();
 
-export function runInContext<T>(context: RequestContext, work: () => T): T {
-  return storage.run(context, work);
-}
+export const runInContext = <T>(context: RequestContext, work: () => T): T => storage.run(context, work);
 
 /** Runs work that a request starts but that does not belong to the request and its trace. */
 export function outsideContext<T>(work: () => T): T {
@@ -24,9 +22,7 @@ export function outsideContext<T>(work: () => T): T {
 }
 
 /** Returns undefined outside a request: at start, in a consumer, in a timer. */
-export function currentContext(): RequestContext | undefined {
-  return storage.getStore();
-}
+export const currentContext = (): RequestContext | undefined => storage.getStore();
 
 const acceptableId = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -51,7 +47,6 @@ export interface SpanOptions {
   link?: TraceHeaders | undefined;
 }
 
-/** A unit of work in a trace. */
 export interface Span {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
@@ -89,14 +84,10 @@ export function setTracer(given: Tracer): void {
 export const isTraced = (): boolean => tracer !== undefined;
 
 /** Begins a span. Undefined if the process is not traced, and for a client span outside a trace. */
-export function beginSpan(name: string, options: SpanOptions): Span | undefined {
-  return tracer?.begin(name, options);
-}
+export const beginSpan = (name: string, options: SpanOptions): Span | undefined =>
+  tracer?.begin(name, options);
 
-/** Runs `work` within `span`, if there is one. */
-export function inSpan<T>(span: Span | undefined, work: () => T): T {
-  return span ? span.run(work) : work();
-}
+export const inSpan = <T>(span: Span | undefined, work: () => T): T => (span ? span.run(work) : work());
 
 /** Runs `work`, a call of another process or store, in a client span. */
 export async function traced<T>(
@@ -132,11 +123,6 @@ export function endRequestSpan(span: Span | undefined, status: number | undefine
   span?.end();
 }
 
-/** Returns the current span. */
-export function activeSpan(): Span | undefined {
-  return tracer?.active();
-}
+export const activeSpan = (): Span | undefined => tracer?.active();
 
-export async function closeTracer(): Promise<void> {
-  await tracer?.close();
-}
+export const closeTracer = async (): Promise<void> => tracer?.close();

@@ -13,7 +13,6 @@ afterAll(() => service.close());
 const sql = async (text: string, values: unknown[] = []) =>
   (await service.database.query<{ user_id: string; after: string }>('test', text, values)).rows;
 
-/** Auth's feed. */
 let deleted: (DeletedUser & { position: number })[];
 let isAvailable: boolean;
 /** The positions after which the follower asked: it has erased the users up to there. */

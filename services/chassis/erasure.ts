@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { fetchFeedFrom, type FetchPage, followFeed } from './feed.ts';
 import type { Logger } from './logger.ts';
 import type { Database } from './postgres.ts';
-import { repeat } from './repeat.ts';
+import { fetchFeedFrom, type FetchPage, followFeed, repeat } from './repeat.ts';
 import type { ServiceFetch } from './service-tokens.ts';
 
 const deletedUser = z.strictObject({ position: z.int(), id: z.int(), deleted_at: z.iso.datetime() });
@@ -23,7 +22,6 @@ export interface ErasureOptions {
   erase(ids: number[], users: readonly DeletedUser[]): Promise<void>;
   /** Runs statements in the database with the table `deleted_user_position`. */
   query: Database['query'];
-  /** Schema of this table. */
   schema: string;
 }
 

@@ -3,11 +3,6 @@ import express, { type Express } from 'express';
 import type { Metrics } from './metrics.ts';
 import { withTimeout } from './concurrency.ts';
 
-interface Exposition {
-  contentType: string;
-  text: string;
-}
-
 /** Renders OpenMetrics from copies: prom-client removes `_total` from a counter's name permanently. */
 function openMetrics(registry: Registry): Registry<OpenMetricsContentType> {
   const open = new Registry<OpenMetricsContentType>();
@@ -19,7 +14,7 @@ function openMetrics(registry: Registry): Registry<OpenMetricsContentType> {
 }
 
 /** Renders the metrics in the format of `accept`: JSON, OpenMetrics (the only format with exemplars) or plain text. */
-export async function expose(registry: Registry, accept = ''): Promise<Exposition> {
+export async function expose(registry: Registry, accept = '') {
   // The pulse service reads prom-client's JSON without a parser of its own.
   if (accept === 'application/json')
     return { contentType: accept, text: JSON.stringify(await registry.getMetricsAsJSON()) };
@@ -36,7 +31,6 @@ export interface Check {
 
 type Outcome = 'ok' | 'unavailable';
 
-/** Result of one round of all checks. */
 interface Readiness {
   outcomes: Record<string, Outcome>;
   /** Names of the required checks that failed; empty: the process is ready. */
@@ -49,13 +43,8 @@ const checkTimeoutMs = 1_000;
 const reuseMs = 1_000;
 
 async function outcome(check: Check['check']): Promise<Outcome> {
-  const result = Promise.resolve()
-    .then(check)
-    .then(
-      () => 'ok' as const,
-      () => 'unavailable' as const,
-    );
-  return withTimeout<Outcome, Outcome>(result, checkTimeoutMs, 'unavailable');
+  const passed = (async () => check())().then(() => true);
+  return (await withTimeout(passed, checkTimeoutMs).catch(() => false)) ? 'ok' : 'unavailable';
 }
 
 /**

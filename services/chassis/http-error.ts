@@ -2,7 +2,6 @@ import { errors } from '@content-platform/contract/errors';
 import type { ErrorCode, ErrorEnvelope, ErrorStatus } from '@content-platform/contract';
 
 interface ErrorOptions {
-  /** One entry for each invalid field. */
   details?: ErrorEnvelope['details'];
   headers?: Record<string, string>;
   /** Cause for the log; never sent to clients. */
@@ -31,6 +30,16 @@ export class HttpError<C extends ErrorCode = ErrorCode> extends Error {
 export function unavailable(message: string, cause?: unknown): HttpError<'service_unavailable'> {
   return new HttpError('service_unavailable', message, { headers: { 'Retry-After': '1' }, cause });
 }
+
+/** Returns a 405 with Allow. */
+export const methodNotAllowed = (method: string, allowed: Iterable<string>) =>
+  new HttpError(
+    'method_not_allowed',
+    `The path does not support ${method}. Use a method in the Allow header.`,
+    {
+      headers: { Allow: [...allowed].join(', ') },
+    },
+  );
 
 /** Returns the 422 (or the `error`) for invalid fields of a request, for example `body.title`. */
 export function invalidFields(
@@ -61,7 +70,6 @@ export function toHttpError(thrown: unknown): HttpError {
   });
 }
 
-/** Returns the JSON body of the error's reply. */
 export function envelope(error: HttpError, requestId: string): ErrorEnvelope {
   return {
     error: error.error,

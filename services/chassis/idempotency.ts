@@ -7,7 +7,6 @@ import { deleteExpired } from './retention.ts';
 import type { AnyReply } from './service.ts';
 import { actorOf, type Caller } from './tokens.ts';
 
-/** A request that a client may repeat. */
 interface RepeatableRequest {
   endpoint: Endpoint;
   caller: Caller;
@@ -65,14 +64,12 @@ export function createIdempotency(query: Database['query'], schema: string) {
     return rowCount === 1;
   }
 
-  /** Returns false if another request has claimed the key. */
   async function storeReply(ask: Database['query'], id: string[], run: string, reply: AnyReply) {
     const text = `UPDATE ${table} SET reply = $5 WHERE ${thisKey} AND run = $4`;
     const { rowCount } = await ask('keep_reply', text, [...id, run, JSON.stringify({ reply })]);
     return rowCount === 1;
   }
 
-  /** Throws 429 if the caller has the maximum number of keys. */
   async function refuseTooMany([caller]: string[]): Promise<void> {
     const text = `SELECT count(*)::int AS keys,
                     ceil(extract(epoch FROM min(created_at) + interval '24 hours' - now()))::int AS seconds
@@ -80,13 +77,10 @@ export function createIdempotency(query: Database['query'], schema: string) {
     const { rows } = await query<{ keys: number; seconds: number }>('count_idempotency_keys', text, [caller]);
     const { keys, seconds } = rows[0]!;
     if (keys < maxKeys) return;
-    throw new HttpError(
-      'rate_limited',
-      `You have used ${maxKeys} idempotency keys in 24 hours. Retry later.`,
-      {
-        headers: { 'Retry-After': String(Math.max(1, seconds)) },
-      },
-    );
+    const message = `You have used ${maxKeys} idempotency keys in 24 hours. Retry later.`;
+    throw new HttpError('rate_limited', message, {
+      headers: { 'Retry-After': String(Math.max(1, seconds)) },
+    });
   }
 
   async function release(id: string[], run: string): Promise<void> {
@@ -102,10 +96,8 @@ export function createIdempotency(query: Database['query'], schema: string) {
     const { rows } = await query<Row>('find_idempotency_key', text, id);
     if (!rows[0]) return undefined;
     if (rows[0].fingerprint !== fingerprint) {
-      throw new HttpError(
-        'idempotency_key_reused',
-        'A different request used this Idempotency-Key. Use a new key.',
-      );
+      const message = 'A different request used this Idempotency-Key. Use a new key.';
+      throw new HttpError('idempotency_key_reused', message);
     }
     if (rows[0].reply) return rows[0].reply.reply;
     throw keyInUse();
@@ -155,14 +147,9 @@ export function createIdempotency(query: Database['query'], schema: string) {
       }
       return runAndStore(id, run, work);
     },
-    /** Deletes keys older than 24 hours. */
     async deleteExpired(): Promise<void> {
-      await deleteExpired(
-        query,
-        'delete_idempotency_keys',
-        table,
-        `created_at < now() - interval '24 hours'`,
-      );
+      const old = `created_at < now() - interval '24 hours'`;
+      await deleteExpired(query, 'delete_idempotency_keys', table, old);
     },
     /** Deletes the keys of these users, and replies with an object of theirs (`user_id`). */
     async erase(userIds: readonly number[]): Promise<void> {

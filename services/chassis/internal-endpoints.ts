@@ -15,9 +15,7 @@ interface InternalEndpoint<Input> {
   schema: z.ZodType<Input>;
   /** Returns an object or JSON as a stream; undefined: 204. `service` calls; it is empty if the endpoint is open. */
   answer: (input: Input, service: string) => Promise<object | undefined>;
-  /** The caller needs no token. */
   isOpen?: true;
-  /** The only service that may call. */
   only?: ServiceName;
 }
 

@@ -29,17 +29,13 @@ const fetchTimeoutMs = 2_000;
 const firstFetchTimeoutMs = 1_000;
 const firstRetryMs = 50;
 
-/** In ms. */
-const defaultTimes = {
-  /** A set older than this is fetched again, with or without traffic. */
-  refreshAfter: 300_000,
-  /** Age up to which a set is used while fetching fails. */
-  usableFor: 3_600_000,
-  /** Unknown kids cause at most one fetch in this time, because anyone can invent them. */
-  coolDown: 10_000,
-  /** Pause after a failed fetch. */
-  retryAfter: 500,
-};
+/** A set older than this is fetched again, with or without traffic. */
+const refreshAfterMs = 300_000;
+/** Age up to which a set is used while fetching fails. */
+const usableForMs = 3_600_000;
+/** Unknown kids cause at most one fetch in this time, because anyone can invent them. */
+const coolDownMs = 10_000;
+const retryAfterMs = 500;
 
 export type JwksClient = ReturnType<typeof createJwksClient>;
 
@@ -48,7 +44,7 @@ export type JwksClient = ReturnType<typeof createJwksClient>;
  * unknown kid causes a refresh. While `url` is unavailable, the last set is used for an hour, and an unknown kid
  * throws 503.
  */
-export function createJwksClient(url: string, logger: Logger, times = defaultTimes) {
+export function createJwksClient(url: string, logger: Logger) {
   const stopping = new AbortController();
   const { signal } = stopping;
   let keys = new Map<string, KeyObject>();
@@ -59,7 +55,7 @@ export function createJwksClient(url: string, logger: Logger, times = defaultTim
 
   const isLoaded = () => fetchedAt > -Infinity;
   const failing = () => triedAt > fetchedAt;
-  const isUsable = () => performance.now() - fetchedAt < times.usableFor;
+  const isUsable = () => performance.now() - fetchedAt < usableForMs;
   const isWithdrawn = (kid: string) => published?.has(kid) === false;
   const has = (kid: string) => isUsable() && keys.has(kid) && !isWithdrawn(kid);
 
@@ -80,8 +76,8 @@ export function createJwksClient(url: string, logger: Logger, times = defaultTim
 
   /** Concurrent calls share one fetch, which waits for the pause after a failed one. */
   function refresh(): Promise<void> {
-    const retryAfter = isLoaded() ? times.retryAfter : firstRetryMs;
-    const pause = failing() ? Math.max(0, triedAt + retryAfter - performance.now()) : 0;
+    const waitMs = isLoaded() ? retryAfterMs : firstRetryMs;
+    const pause = failing() ? Math.max(0, triedAt + waitMs - performance.now()) : 0;
     fetching ??= sleep(pause, undefined, { signal, ref: false })
       .then(fetchKeys, () => undefined)
       .finally(() => (fetching = undefined));
@@ -91,21 +87,17 @@ export function createJwksClient(url: string, logger: Logger, times = defaultTim
   async function refreshUntilClosed(): Promise<void> {
     while (!isLoaded() && !signal.aborted) await refresh();
     while (!signal.aborted) {
-      const due = triedAt + (failing() ? times.coolDown : times.refreshAfter);
+      const due = triedAt + (failing() ? coolDownMs : refreshAfterMs);
       if (performance.now() > due) await refresh();
-      await sleep(times.retryAfter, undefined, { signal, ref: false }).catch(() => undefined);
+      await sleep(retryAfterMs, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
   const running = refreshUntilClosed();
 
   return {
-    /** Whether the set was fetched at least once. */
     isLoaded,
     has,
-    /**
-     * Sets the kids that auth publishes; other keys count as withdrawn. undefined: an older release, so only the set
-     * counts.
-     */
+    /** Sets the kids that auth publishes; others count as withdrawn. undefined: an older release, only the set counts. */
     setPublished(kids: readonly string[] | undefined): void {
       published = kids && new Set(kids);
       if (kids?.some((kid) => !keys.has(kid))) void refresh();
@@ -114,7 +106,7 @@ export function createJwksClient(url: string, logger: Logger, times = defaultTim
       if (has(kid)) return keys.get(kid);
       if (keys.has(kid) && isWithdrawn(kid)) return undefined;
       // A newer set has every signing key, because keys are published long before they sign.
-      if (performance.now() - fetchedAt > times.coolDown) await refresh();
+      if (performance.now() - fetchedAt > coolDownMs) await refresh();
       if (!isUsable() || (failing() && !keys.has(kid)))
         throw unavailable('Access tokens cannot be checked: the auth service is unavailable. Retry later.');
       return isWithdrawn(kid) ? undefined : keys.get(kid);

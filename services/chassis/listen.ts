@@ -3,7 +3,6 @@ import type { Server, ServerResponse } from 'node:http';
 import { createServer, Server as NetServer, type ListenOptions, type Socket } from 'node:net';
 import { ConfigError } from './config.ts';
 
-/** Listening sockets of one port. */
 const listenerCount = 16;
 
 async function open(server: NetServer, options: ListenOptions & { port: number; host: string }) {

@@ -29,8 +29,7 @@ function createIn(registry: Registry) {
       });
     },
     /**
-     * Its observations may have exemplars, which prom-client refuses in a registry for plain text, unless registered
-     * later.
+     * Its observations may have exemplars, which prom-client refuses in a plain-text registry unless registered later.
      */
     durations<Label extends string>(
       name: string,

@@ -3,12 +3,19 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { services } from '@content-platform/contract/services';
-import { ConfigError, readMigrationConfig } from './config.ts';
+import { z } from 'zod';
+import { ConfigError, databaseUrl, readConfig } from './config.ts';
 import { createLogger } from './logger.ts';
 import { prepareDatabases } from './prepare-databases.ts';
 
 try {
-  const config = readMigrationConfig();
+  const config = readConfig({
+    // Both URLs contain the owner's credentials. A process without the platform's database needs only the second URL.
+    DATABASE_URL: databaseUrl.optional(),
+    LOGS_DATABASE_URL: databaseUrl.optional(),
+    // One file for each service, with its name and one of its database URLs.
+    ROLES_FOLDER: z.string().default('/run/secrets/roles'),
+  });
   const found = readdirSync(config.ROLES_FOLDER);
   for (const { name } of services.filter((service) => found.includes(service.name))) {
     await prepareDatabases(name, {

@@ -6,10 +6,7 @@ import type { createInternalEndpoints } from './internal-endpoints.ts';
 const pieceLength = 65_536;
 const query = z.strictObject({ user_id: z.string().regex(/^[1-9]\d{0,15}$/) });
 
-/**
- * Yields the rows of all pages; `read` returns those after `last`. Reads the first page now, so that it can fail
- * early.
- */
+/** Yields the rows of all pages; `read` returns those after `last`. Reads the first page now, so that it fails early. */
 export async function rowsOf<Row>(
   read: (last?: Row) => Promise<readonly Row[]>,
 ): Promise<AsyncGenerator<Row>> {

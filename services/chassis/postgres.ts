@@ -15,7 +15,6 @@ export interface Database {
   ): Promise<pg.QueryResult<Row>>;
   /** Commits if `work` succeeds, otherwise rolls back. Throws the errors of `work` and those of `query`. */
   transaction<T>(work: (query: Database['query']) => Promise<T>): Promise<T>;
-  /** Throws as `query` does. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }
@@ -33,19 +32,14 @@ export interface DatabaseOptions {
   statementTimeoutMs?: number;
 }
 
-const networkCodes = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EPIPE',
-]);
+// Node's network errors and SQLSTATE: classes 08 connection, 28 login refused, 3D no such database, 53 resources, 57
+// operator intervention (shutdown, statement timeout), 58 system errors; 25006 read-only.
+const unavailableCodes =
+  /^(ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|EPIPE|(08|28|3D|53|57|58)...|25006)$/;
 /** Messages of node-postgres's own errors, which have no codes. */
 const driverMessages =
   /timeout exceeded when trying to connect|^timeout expired$|Connection terminated|Query read timeout|Client has encountered a connection error/;
-const timeoutCodes = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'EAI_AGAIN']);
+const timeoutCodes = /^(ETIMEDOUT|EHOSTUNREACH|EAI_AGAIN)$/;
 /** Messages of node-postgres when connecting, a query or waiting for a pooled connection takes too long. */
 const timeoutMessages =
   /connection timeout|^timeout expired$|Query read timeout|timeout exceeded when trying to connect/;
@@ -53,20 +47,13 @@ const timeoutMessages =
 /** Returns whether the database is unavailable or refuses the login. The statement is then not the cause. */
 export function isUnavailable(error: unknown): boolean {
   const { code = '', message = '' } = error as { code?: string; message?: string };
-  // Classes 08 connection, 28 login refused, 3D no such database, 53 resources, 57 operator intervention (shutdown,
-  // statement timeout), 58 system errors; 25006 read-only.
-  return (
-    networkCodes.has(code) ||
-    /^(08|28|3D|53|57|58)...$/.test(code) ||
-    code === '25006' ||
-    driverMessages.test(message)
-  );
+  return unavailableCodes.test(code) || driverMessages.test(message);
 }
 
 /** Returns whether a time limit ended the query. The next query would probably wait as long. */
 function isTimeout(error: unknown): boolean {
   const { code = '', message = '' } = error as { code?: string; message?: string };
-  return timeoutCodes.has(code) || timeoutMessages.test(message);
+  return timeoutCodes.test(code) || timeoutMessages.test(message);
 }
 
 const databaseUnavailable = (cause: unknown) =>
@@ -74,17 +61,9 @@ const databaseUnavailable = (cause: unknown) =>
 
 const translate = (error: unknown): unknown => (isUnavailable(error) ? databaseUnavailable(error) : error);
 
-/** A pool of connections with time limits and measurements. */
 export function createDatabase(options: DatabaseOptions): Database {
-  const {
-    url,
-    logger,
-    metrics,
-    slowLog,
-    slowQueryMs = Infinity,
-    maxConnections = 10,
-    statementTimeoutMs = 5_000,
-  } = options;
+  const { url, logger, metrics, slowLog } = options;
+  const { slowQueryMs = Infinity, maxConnections = 10, statementTimeoutMs = 5_000 } = options;
   const pool = new pg.Pool({
     connectionString: url,
     application_name: metrics.service,

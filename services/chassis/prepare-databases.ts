@@ -7,7 +7,6 @@ import type { Logger } from './logger.ts';
 import { migrate, withClient } from './migrations.ts';
 import { migrateLogs } from './slow-log.ts';
 
-/** URLs for preparing the databases of one service. */
 interface PrepareOptions {
   /** The platform's database with the owner's credentials. */
   platform?: string | undefined;

@@ -3,7 +3,6 @@ export interface HostPort {
   port: number;
 }
 
-/** Login and encryption of the connections to Redis. */
 export interface RedisAccess {
   username?: string;
   password?: string;

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { z } from 'zod';
 import type { Logger } from './logger.ts';
+import type { ServiceFetch } from './service-tokens.ts';
 
 const firstPauseMs = 50;
 const longestPauseMs = 1_000;
@@ -59,4 +61,61 @@ export function repeat(
     stopping.abort();
     return running;
   };
+}
+
+const pollMs = 1_000;
+const fetchTimeoutMs = 2_000;
+
+/** A page of one of auth's feeds: the entries after a position, oldest first, and the newest position of the feed. */
+export interface FeedPage<Entry> {
+  entries: (Entry & { position: number })[];
+  last: number;
+}
+
+export type FetchPage<Entry> = (after: number) => Promise<FeedPage<Entry>>;
+
+/** Fetches pages of the feed `url` of auth's internal listener. Rejects if auth is unavailable. */
+export function fetchFeedFrom<Entry>(
+  url: string,
+  schema: z.ZodType<FeedPage<Entry>>,
+  fetchAsService: ServiceFetch,
+): FetchPage<Entry> {
+  return async (after) => {
+    const signal = AbortSignal.timeout(fetchTimeoutMs);
+    const response = await fetchAsService(`${url}?after=${after}`, { signal });
+    if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+    return schema.parse(await response.json());
+  };
+}
+
+interface FeedFollower<Entry> {
+  fetchPage: FetchPage<Entry>;
+  /** Returns the position up to which `apply` was called. */
+  position(): Promise<number>;
+  /** Applies the entries and stores the position that it has reached. Called again with them after a failure. */
+  apply(entries: readonly (Entry & { position: number })[], position: number): Promise<void>;
+  /** Log message of the first of consecutive failures. */
+  failure: string;
+  logger: Logger;
+}
+
+/** Applies the entries of a feed within about a second, until the returned function is called. Retries after failures. */
+export function followFeed<Entry>(follower: FeedFollower<Entry>): () => Promise<void> {
+  const { fetchPage, position, apply, failure, logger } = follower;
+
+  async function readOnce(): Promise<boolean> {
+    const after = await position();
+    let { entries, last } = await fetchPage(after);
+    // Auth's database was restored from a backup, so that positions are used again.
+    if (last < after) ({ entries, last } = await fetchPage(0));
+    else if (entries.length === 0) return false;
+    const reached = entries.at(-1)?.position ?? last;
+    await apply(entries, reached);
+    return reached < last;
+  }
+
+  async function readAll(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && (await readOnce()));
+  }
+  return repeat(readAll, { everyMs: pollMs, logger, failure });
 }

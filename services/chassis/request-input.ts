@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import express, { type Request, type Response } from 'express';
@@ -42,13 +43,13 @@ export function checkBodyHeaders({ headers }: IncomingMessage, { kinds, maxBytes
   return kind;
 }
 
+type BodyParser = (request: Request, response: Response) => Promise<void>;
+
 /**
  * Returns a function that parses the body, unless it is multipart. It throws 413, 415 for a media type, encoding or
  * charset that is not accepted, and 400 for malformed JSON or a body that the contract does not have.
  */
-export function createBodyParser({
-  body,
-}: Endpoint): (request: Request, response: Response) => Promise<void> {
+export function createBodyParser({ body }: Endpoint): BodyParser {
   // checkBodyHeaders has checked the content type and the encoding.
   const options = { limit: body?.maxBytes ?? 0, inflate: false, type: () => true, verify: checkCharset };
   const parsers = {
@@ -115,4 +116,25 @@ export function validate(endpoint: Endpoint, request: Request) {
   const body = absent ? undefined : check(endpoint.body?.schema, plain, 'body', details);
   if (details.length === 0) return { params, query, body };
   throw invalidFields(details, endpoint.invalidBody);
+}
+
+/** Returns a strong ETag, the hash of the reply. A record's version alone is reused after it was deleted and re-created. */
+export function etagOf(payload: string | Buffer): string {
+  return `"${createHash('sha256').update(payload).digest('base64url')}"`;
+}
+
+const etagPattern = /(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/g;
+const etagsIn = (header: string): string[] => header.match(etagPattern) ?? [];
+
+/** Returns whether If-None-Match, a list or `*`, contains `etag` (RFC 9110 §13.1.2: weak comparison, ignores W/). */
+export function matchesIfNoneMatch(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  if (ifNoneMatch.trim() === '*') return true;
+  return etagsIn(ifNoneMatch).some((name) => name.replace('W/', '') === etag);
+}
+
+/** Whether If-Match, a list or `*`, allows a change (RFC 9110 §13.1.1: W/ never matches). True without the header. */
+export function matchesIfMatch(ifMatch: string | undefined, etag: string): boolean {
+  if (ifMatch === undefined || ifMatch.trim() === '*') return true;
+  return etagsIn(ifMatch).includes(etag);
 }

@@ -20,10 +20,7 @@ export async function runInBatches(
   while (changed === rows);
 }
 
-/**
- * Deletes the rows of `table` that meet `condition`, in batches. Rows that another transaction has locked stay until
- * the next run.
- */
+/** Deletes the rows that meet `condition`, in batches. Rows that another transaction has locked stay. */
 export async function deleteExpired(
   query: Query,
   operation: string,

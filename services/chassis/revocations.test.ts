@@ -16,7 +16,6 @@ afterEach(async () => {
   jest.restoreAllMocks();
 });
 
-/** A feed as auth keeps it, and its watcher. */
 function watch(fetchSince?: FetchRevocations) {
   const feed: Revocation[] = [];
   const state = { away: false, asked: [] as number[] };

@@ -101,7 +101,6 @@ export function watchRevocations(
   });
 
   return {
-    /** Whether the revocations were fetched at least once. */
     isLoaded,
     isRevoked(source: TokenSource): boolean {
       if (!isLoaded())

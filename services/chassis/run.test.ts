@@ -53,7 +53,6 @@ test('ends requests that exceed the grace period, with exit code 1', async () =>
 
 type Kept = Awaited<ReturnType<typeof keptConnection>>;
 
-/** A kept connection and its replies. */
 async function keptConnection(port: number) {
   const socket = connect(port, '127.0.0.1');
   let raw = '';

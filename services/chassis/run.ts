@@ -2,12 +2,18 @@ import { createServer, type RequestListener, type Server, type ServerOptions } f
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestHandler } from 'express';
 import { internalPortOffset } from '@content-platform/contract/services';
-import { ConfigError, readConfig, type commonConfig, type ConfigOf } from './config.ts';
+import { ConfigError, readConfig, type commonConfig, type ConfigOf, type tokenConfig } from './config.ts';
+import { type ErasureOptions, fetchDeletedUsersFrom, followDeletedUsers } from './erasure.ts';
 import { createReadinessCheck, createInternalApp, type ReadinessCheck, type Check } from './health.ts';
+import { createJwksClient } from './jwks.ts';
 import { listen, createGracefulShutdown } from './listen.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
+import { createDatabase, type Database, type DatabaseOptions } from './postgres.ts';
+import { fetchRevocationsFrom, watchRevocations } from './revocations.ts';
+import type { ServiceFetch } from './service-tokens.ts';
 import { createSlowLog, type SlowLog } from './slow-log.ts';
+import { createTokenVerifier, type TokenVerifier } from './tokens.ts';
 import { closeTracer, isTraced } from './context.ts';
 
 export type CommonConfig = ConfigOf<ReturnType<typeof commonConfig>>;
@@ -23,7 +29,6 @@ export interface ProcessContext<Config> {
 
 export interface StartedService {
   app: RequestListener;
-  /** The checks of readiness. */
   checks: Record<string, Check>;
   server?: ServerOptions;
   /** Time for running requests when the process stops, in ms; default 10 s. */
@@ -37,7 +42,6 @@ export interface StartedService {
 const defaultGracePeriodMs = 10_000;
 /** The gateway probes readiness every second, and a probe may take a second: after this time it sends no more requests. */
 const shutdownDelayMs = 2_500;
-/** Pauses between checks while the process is not ready. */
 const firstPauseMs = 25;
 const longestPauseMs = 1_000;
 
@@ -141,4 +145,45 @@ export async function run<Settings extends ReturnType<typeof commonConfig>>(
   }
   up = true;
   await logReadiness();
+}
+
+/** Opens connections to the database at `url`, which are closed when the process stops. */
+export function connectDatabase(
+  { config, logger, metrics, slowLog, onStop }: ProcessContext<CommonConfig>,
+  url: string,
+  limits: Pick<DatabaseOptions, 'maxConnections' | 'statementTimeoutMs'> = {},
+): Database {
+  const { SLOW_QUERY_MS: slowQueryMs } = config;
+  const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs, ...limits });
+  onStop(database.close);
+  return database;
+}
+
+type TokenContext = ProcessContext<CommonConfig & ConfigOf<typeof tokenConfig>>;
+
+/**
+ * Checks tokens with the keys and revocations that auth publishes. `check` passes once both were fetched: then the
+ * process works even if auth is unavailable.
+ */
+export function tokensFromAuth(process: TokenContext): TokenVerifier & { check: Check } {
+  const { config, logger, metrics, onStop } = process;
+  const keys = createJwksClient(`${config.AUTH_URL}/.well-known/jwks.json`, logger);
+  const fetchRevocations = fetchRevocationsFrom(config.AUTH_INTERNAL_URL);
+  const revocations = watchRevocations(fetchRevocations, logger, metrics, keys.setPublished);
+  onStop(() => Promise.all([keys.close(), revocations.close()]));
+  const check = async () => {
+    if (!keys.isLoaded() || !revocations.isLoaded())
+      throw new Error('the signing keys or the revocations were not fetched yet');
+  };
+  return { ...createTokenVerifier(config.PUBLIC_URL, keys, revocations), check: { required: true, check } };
+}
+
+/** Erases the users whom auth deletes, until the process stops. */
+export function eraseDeletedUsers(
+  { config, logger, onStop }: TokenContext,
+  fetchAsService: ServiceFetch,
+  options: ErasureOptions,
+): void {
+  const fetchPage = fetchDeletedUsersFrom(config.AUTH_INTERNAL_URL, fetchAsService);
+  onStop(followDeletedUsers(fetchPage, options, logger));
 }

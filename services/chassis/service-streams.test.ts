@@ -86,7 +86,6 @@ test.each([
   },
 );
 
-/** A short reply whose end may be delayed. */
 async function firstOf(response: IncomingMessage): Promise<string> {
   const [data] = (await once(response, 'data')) as [Buffer];
   return data.toString();

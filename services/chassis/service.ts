@@ -12,7 +12,7 @@ import {
   endRequestSpan,
   inSpan,
 } from './context.ts';
-import { envelope, HttpError, toHttpError } from './http-error.ts';
+import { envelope, HttpError, methodNotAllowed, toHttpError } from './http-error.ts';
 import type { Logger } from './logger.ts';
 import { methodLabel, observe, statusOf, type Metrics } from './metrics.ts';
 import { authorize, bearerToken, type Caller, type TokenVerifier } from './tokens.ts';
@@ -23,7 +23,6 @@ type CallerOf<E extends Endpoint> = E['access'] extends 'public'
     ? Extract<Caller, { kind: 'user' }>
     : Caller;
 
-/** Handlers read multipart bodies as streams. */
 type BodyOf<E extends Endpoint> = E['body'] extends { kinds: readonly ['multipart'] }
   ? IncomingMessage
   : Body<E>;
@@ -37,7 +36,6 @@ export interface Call<E extends Endpoint> {
   header(name: string): string | undefined;
   /** The client's IP address, from the gateway. */
   address: string;
-  /** Aborted when the client disconnects. */
   signal: AbortSignal;
 }
 
@@ -174,13 +172,7 @@ export function createService(
       respond(request, response, path, async () => {
         const route = methods.get(request.method);
         if (route) return callHandler(route, request, response);
-        throw new HttpError(
-          'method_not_allowed',
-          `The path does not support ${request.method}. Use a method in the Allow header.`,
-          {
-            headers: { Allow: [...methods.keys()].join(', ') },
-          },
-        );
+        throw methodNotAllowed(request.method, methods.keys());
       }),
     );
   }

@@ -6,7 +6,6 @@ import { migrate } from './migrations.ts';
 import type { Database } from './postgres.ts';
 import { deleteWith, firstRetentionMs } from './retention.ts';
 
-/** A row of logs.slow_request. */
 export interface SlowRequest {
   method: string;
   /** Template from the contract. */

@@ -9,7 +9,6 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
 });
 
-/** A process with the preload, as the launcher starts it. */
 async function start(env: Record<string, string>, preloads = ['telemetry.ts']) {
   const settings = { OTEL_TRACES_SAMPLER_ARG: '1', OTEL_BSP_SCHEDULE_DELAY: '20', ...env };
   const service = await startServiceProcess(settings, { preloads });

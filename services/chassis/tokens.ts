@@ -7,7 +7,6 @@ import { HttpError } from './http-error.ts';
 import type { KeySource } from './jwks.ts';
 import type { Revocations, TokenSource } from './revocations.ts';
 
-/** The caller of an endpoint: a person or a machine client. */
 export type Caller =
   | {
       kind: 'user';
@@ -33,7 +32,6 @@ export const internalScope = 'internal';
 export const isService = ({ kind, scopes }: Caller): boolean =>
   kind === 'machine' && (scopes as ReadonlySet<string>).has(internalScope);
 
-/** The `aud` of every access token. */
 export const audience = 'content-platform';
 
 export interface TokenVerifier {
@@ -162,32 +160,23 @@ export function bearerToken(authorization: string | undefined): string {
 /** Throws 403 if the caller may not call the endpoint. */
 export function authorize(
   caller: Caller,
-  {
-    access,
-    beforePasswordChange,
-    beforeMfaEnrollment,
-  }: Pick<Endpoint, 'access' | 'beforePasswordChange' | 'beforeMfaEnrollment'>,
+  endpoint: Pick<Endpoint, 'access' | 'beforePasswordChange' | 'beforeMfaEnrollment'>,
 ): void {
-  if (caller.kind === 'user' && caller.mustChangePassword && !beforePasswordChange) {
-    throw new HttpError(
-      'password_change_required',
-      'The password is temporary. Set a new password first: POST /api/password.',
-    );
+  const { access } = endpoint;
+  if (caller.kind === 'user' && caller.mustChangePassword && !endpoint.beforePasswordChange) {
+    const message = 'The password is temporary. Set a new password first: POST /api/password.';
+    throw new HttpError('password_change_required', message);
   }
-  if (caller.kind === 'user' && caller.mustEnrollMfa && !beforeMfaEnrollment) {
-    throw new HttpError(
-      'mfa_enrollment_required',
-      'Set up a second factor first: POST /api/mfa/totp. Then refresh the access token.',
-    );
+  if (caller.kind === 'user' && caller.mustEnrollMfa && !endpoint.beforeMfaEnrollment) {
+    const message = 'Set up a second factor first: POST /api/mfa/totp. Then refresh the access token.';
+    throw new HttpError('mfa_enrollment_required', message);
   }
   if (access === 'public') return;
   if (access === 'user' || access === 'reader') {
     if (caller.kind === 'user') return;
     if (access === 'reader') return requireScope(caller, 'content:read');
-    throw new HttpError(
-      'insufficient_scope',
-      'The endpoint is for users; the token belongs to a machine client.',
-    );
+    const message = 'The endpoint is for users; the token belongs to a machine client.';
+    throw new HttpError('insufficient_scope', message);
   }
   requireScope(caller, access);
 }

@@ -18,7 +18,6 @@ export type Role = (typeof roles)[number];
 /** The fields of a user in every reply. */
 export const user = z.strictObject({ id, email: z.string(), name: z.string(), created_at: time });
 
-/** The profile of the calling user. */
 export const profile = z.strictObject({
   ...user.shape,
   roles: z.array(z.enum(roles)),
@@ -58,10 +57,7 @@ export const changePassword = define('changePassword', 'POST', '/api/password', 
   rateLimit: { requests: 60, seconds: 60, guessing: true },
   summary: 'Change your password.',
   description: 'Ends all sessions. After a login with a temporary password, send it as `current_password`.',
-  body: jsonBody({
-    current_password: multiLineText(1, 1024),
-    new_password: newPassword,
-  }),
+  body: jsonBody({ current_password: multiLineText(1, 1024), new_password: newPassword }),
   responses: { 204: { description: 'Password changed. All sessions have ended, including this one.' } },
 });
 
@@ -91,7 +87,6 @@ export const resetPassword = define('resetPassword', 'POST', '/api/password/rese
   errors: ['invalid_reset_token'],
 });
 
-/** A session in replies to its user and to administrators. */
 export const session = z.strictObject({
   id,
   device: z.string().describe('User-Agent header of the login, shortened.'),

@@ -44,9 +44,7 @@ export function asyncapi(): Json {
           recordChanged: { $ref: '#/components/messages/recordChanged' },
           modelChanged: { $ref: '#/components/messages/modelChanged' },
         },
-        bindings: {
-          kafka: { topic, partitions, topicConfiguration: { 'retention.ms': retentionMs } },
-        },
+        bindings: { kafka: { topic, partitions, topicConfiguration: { 'retention.ms': retentionMs } } },
       },
     },
     operations: {

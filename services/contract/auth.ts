@@ -8,7 +8,6 @@ const noStore = { 'Cache-Control': 'no-store' };
 
 const define = endpointsWith({ service: 'auth' });
 
-/** The reply of a completed login. */
 export const loginReply = {
   description:
     'Logged in. `expires_in` is the lifetime of the access token in seconds. If `must_change_password` is true, the password is temporary: the token is valid only for /api/password, /api/logout and /api/me.',
@@ -28,10 +27,7 @@ export const login = define('login', 'POST', '/api/login', {
   latencyClass: 'login',
   rateLimit: { requests: 60, seconds: 60, guessing: true },
   summary: 'Log in with email and password.',
-  body: jsonBody({
-    email: multiLineText(1, 254).normalize('NFC'),
-    password: multiLineText(1, 1024),
-  }),
+  body: jsonBody({ email: multiLineText(1, 254).normalize('NFC'), password: multiLineText(1, 1024) }),
   responses: { 200: loginReply },
   errors: ['invalid_credentials', 'mfa_required'],
 });

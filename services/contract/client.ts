@@ -14,7 +14,6 @@ export interface CallOptions<E extends Endpoint> {
   body?: BodyInput<E>;
   token?: string | undefined;
   headers?: Record<string, string>;
-  /** Aborts the call; `call` then throws the signal's reason. */
   signal?: AbortSignal | undefined;
 }
 
@@ -28,12 +27,10 @@ type Success<E extends Endpoint> = {
     : never;
 }[keyof E['responses']];
 
-/** A reply that matches the contract. */
 export type Answer<E extends Endpoint> =
   | (Success<E> & { error?: undefined })
   | { status: number; headers: Headers; body: undefined; error: ErrorEnvelope };
 
-/** Thrown when a reply does not match the contract. */
 export class ContractViolation extends Error {}
 
 function target(endpoint: Endpoint, options: CallOptions<Endpoint>): string {

@@ -41,7 +41,6 @@ export const readContent = define('readContent', 'GET', '/api/content/:model/:id
   errors: ['not_found'],
 });
 
-/** An ID list as one query parameter. */
 const idList = z
   .string()
   .regex(/^[1-9]\d{0,15}(,[1-9]\d{0,15}){0,99}$/, 'Must be 1 to 100 IDs, separated by commas.')

@@ -6,7 +6,6 @@ export const platforms = ['android', 'ios', 'web'] as const;
 const platform = z.enum(platforms);
 export type Platform = (typeof platforms)[number];
 
-/** A registration token of the push service. */
 const token = z.string().regex(/^[\x20-\x7e]{1,4096}$/, 'Must be 1 to 4096 printable ASCII characters.');
 
 /** Results that the push service returns for a message to a token. */

@@ -27,7 +27,6 @@ export type Access = 'public' | 'user' | 'reader' | Scope | readonly [Scope, ...
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Media type of each body kind. */
 export const mediaTypes = {
   json: 'application/json',
   form: 'application/x-www-form-urlencoded',
@@ -37,7 +36,6 @@ export type BodyKind = keyof typeof mediaTypes;
 
 export interface RateLimit {
   requests: number;
-  /** Length of the window in seconds. */
   seconds: number;
   /** The limit protects a secret against guessing; RATE_LIMIT_SCALE does not change it. */
   guessing?: boolean;
@@ -57,7 +55,6 @@ export interface RequestBody {
 
 export interface RequestHeader {
   description: string;
-  /** Pattern that the header value must match. */
   pattern?: RegExp;
   /** The gateway refuses requests without this header. */
   required?: true;
@@ -86,10 +83,7 @@ export interface Endpoint {
   path: `/${string}`;
   service: ServiceName;
   access: Access;
-  /**
-   * The gateway passes cookies in both directions. If `access` is public, the service may accept one instead of a
-   * token.
-   */
+  /** The gateway passes cookies in both directions. With public `access` the service may accept one as a token. */
   cookies?: true;
   /** HEAD returns 405, because this GET has side effects and HEAD must be safe (RFC 9110 §9.2.1). */
   noHead?: true;
@@ -120,9 +114,7 @@ export interface Endpoint {
   errors?: readonly ErrorCode[];
 }
 
-export function defineEndpoint<const E extends Endpoint>(endpoint: E): E {
-  return endpoint;
-}
+export const defineEndpoint = <const E extends Endpoint>(endpoint: E): E => endpoint;
 
 type Place = Pick<Endpoint, 'name' | 'method' | 'path'>;
 
@@ -163,15 +155,12 @@ export const idempotencyHeader = {
   },
 } as const;
 
-/** Errors of endpoints that accept an Idempotency-Key. */
 export const idempotencyErrors = ['idempotency_key_in_use', 'idempotency_key_reused'] as const;
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : Record<string, never>;
 type Sent<S> = S extends z.ZodType ? z.input<S> : undefined;
 
-/** Path parameters after validation. */
 export type Params<E extends Endpoint> = Parsed<E['params']>;
-/** Query parameters after validation, with defaults. */
 export type Query<E extends Endpoint> = Parsed<E['query']>;
 /** The body after validation. */
 export type Body<E extends Endpoint> = E['body'] extends RequestBody

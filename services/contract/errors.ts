@@ -10,7 +10,7 @@ const summaries = {
     invalid_request: 'A parameter is missing, repeated or malformed (RFC 6749 §5.2).',
     unsupported_grant_type: 'The grant type is not supported (RFC 6749 §5.2).',
     invalid_grant:
-      'The refresh token or code is not valid (RFC 6749 §5.2). `details` has the reason: expired, revoked, reused or unknown.',
+      'The refresh token or code is expired, revoked, reused or unknown; `details` has the reason.',
     invalid_scope: 'The client requested a scope that it does not have (RFC 6749 §5.2).',
   },
   401: {
@@ -76,7 +76,7 @@ const summaries = {
     service_unavailable: 'The service, or a dependency of it, is unavailable.',
     overloaded: 'The platform did not process the request. Wait for the number of seconds in Retry-After.',
     cache_unavailable:
-      'The cache could not be cleared. Retry. If PostgreSQL is available, the clear is stored and runs later.',
+      'The cache could not be cleared. Retry. If possible, the clear is stored and runs later.',
   },
   504: { gateway_timeout: 'Timed out waiting for the service.' },
 } as const;
@@ -88,7 +88,6 @@ export type ErrorStatus<C extends ErrorCode> = {
   [S in Status]: C extends keyof Summaries[S] ? S : never;
 }[Status];
 
-/** Status and description of every error, by error code. */
 export const errors = Object.fromEntries(
   Object.entries(summaries).flatMap(([status, named]) =>
     Object.entries(named).map(([code, summary]) => [code, { status: Number(status), summary }]),

@@ -7,7 +7,6 @@ export interface Example {
   headers?: Record<string, string>;
   body?: unknown;
   status: number;
-  /** The JSON body of the reply. */
   reply?: unknown;
 }
 

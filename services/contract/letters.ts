@@ -46,7 +46,6 @@ export const letterEvents = [
 ] as const;
 export type LetterEvent = (typeof letterEvents)[number];
 
-/** An entry of a letter's history. */
 export const historyEntry = z.strictObject({
   id,
   at: time,
@@ -120,10 +119,7 @@ export const readLetter = define('readLetter', 'GET', '/api/letters/:id', {
   description: 'Returns your own letters. With the scope `letters:write`, returns the letters of all users.',
   params: idParams,
   headers: ifNoneMatch,
-  responses: {
-    200: { description: 'The letter.', schema: letter, headers: etag },
-    ...notModified,
-  },
+  responses: { 200: { description: 'The letter.', schema: letter, headers: etag }, ...notModified },
   errors: ['not_found'],
 });
 

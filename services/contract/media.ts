@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { endpointsWith, idempotencyErrors, idempotencyHeader, ifNoneMatch, notModified } from './endpoint.ts';
 import { id, idParams, idSegment, page, pageQuery, time } from './schemas.ts';
 
-/** Maximum size of an uploaded file in bytes. */
 export const maxUploadBytes = 10 * 1024 * 1024;
 /** Maximum size of the other parts of the multipart form in bytes. */
 const formBytes = 16 * 1024;

@@ -82,7 +82,6 @@ function successes(endpoint: Endpoint, example: Example | undefined): Record<str
   );
 }
 
-/** Headers of error responses by error code. */
 const errorHeaders: { [code in ErrorCode]?: [name: string, description: string] } = {
   token_required: ['WWW-Authenticate', 'Bearer challenge (RFC 6750 §3).'],
   invalid_credentials: ['WWW-Authenticate', 'Authentication scheme of the other endpoints.'],
@@ -132,7 +131,6 @@ function requestBody(body: RequestBody, example: unknown): Json {
   };
 }
 
-/** Access that an endpoint requires, as a sentence. */
 function accessText({ access, cookies, recentLogin }: Endpoint): string | undefined {
   if (access === 'public') return cookies ? undefined : 'Requires no access token.';
   const ofUser = 'the access token of a user';

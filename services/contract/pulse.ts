@@ -3,7 +3,6 @@ import { endpointsWith, ifNoneMatch, notModified } from './endpoint.ts';
 import { failedJobClass } from './failed-jobs.ts';
 import { fileName, id, idParams, idSegment, model, multiLineText, time } from './schemas.ts';
 
-/** Names of the five operational targets. */
 export const targetNames = [
   'response_time_p95',
   'invalidation_queue',

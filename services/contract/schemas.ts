@@ -59,7 +59,6 @@ export const idSegment = z
   .transform(Number)
   .pipe(id);
 
-/** Path parameters of an object with an ID. */
 export const idParams = z.strictObject({ id: idSegment });
 
 /** An ISO 8601 time in UTC, for example 2026-01-31T09:30:00.000Z. */
@@ -74,7 +73,6 @@ export const totpCode = z.string().regex(/^\d{6}$/, 'Must be 6 digits.');
 export const models = ['webform', 'pathway', 'accesscode', 'condition'] as const;
 export const model = z.enum(models);
 export type Model = z.infer<typeof model>;
-/** Pattern that selects every record of a model. */
 export const modelPattern = z.enum(models.map((name) => `${name}:*` as const));
 
 /** The limit of a page: an integer from 1 to `max`, a power of ten. */
@@ -104,7 +102,6 @@ export function page<T extends z.ZodType>(item: T) {
   return z.strictObject({ items: z.array(item), next_cursor: z.string().nullable() });
 }
 
-/** The body of every error response. */
 export const errorEnvelope = z.strictObject({
   error: z.string(),
   code: z.int(),

@@ -6,12 +6,8 @@ export interface Schema {
   name: string;
   /** The schema has the table idempotency_key of the chassis. */
   idempotency?: true;
-  /**
-   * Rights on single tables, their partitions and views. Elsewhere: SELECT, INSERT, UPDATE and DELETE; on views
-   * SELECT.
-   */
+  /** Rights on single tables with their partitions, and views. Default: all four on tables, SELECT on views. */
   rights?: Readonly<Record<string, string>>;
-  /** Functions that the service may call. */
   functions?: readonly string[];
 }
 
@@ -19,7 +15,6 @@ interface Description {
   name: string;
   /** Port of the public listener; the internal listener (health, metrics) is `internalPortOffset` above it. */
   port: number;
-  /** Memory limit of a container in MB. */
   memoryMb: number;
   /** Grace period in seconds between SIGTERM and SIGKILL. It must fit the longest request in flight. */
   stopSeconds: number;
@@ -31,19 +26,15 @@ interface Description {
   readsSlowLog?: true;
   /** Other services whose public listener this process calls; every service also calls auth. */
   calls?: 'all' | readonly string[];
-  /** Other services whose internal listener this process calls. */
   callsInternal?: 'all' | readonly string[];
   /** The service has a secret with which auth gives it tokens for internal listeners. */
   hasSecret?: true;
   /** Stores data of users, and erases it when auth has deleted the user. */
   erasesUsers?: true;
-  /** Maximum number of PostgreSQL connections of one process. */
   connections: { platform: number; logs: number };
   /** Exactly one process runs, because its state is in memory. */
   isSingle?: true;
-  /** Tag of the endpoints in the OpenAPI document. */
   tag: string;
-  /** Purpose of the service as a sentence. The OpenAPI document shows it. */
   description: string;
 }
 
@@ -154,7 +145,6 @@ const list = [
 
 export type ServiceName = (typeof list)[number]['name'];
 
-/** One process of the platform. */
 export interface Service extends Description {
   name: ServiceName;
   calls?: 'all' | readonly ServiceName[];
@@ -167,15 +157,10 @@ export const services: readonly Service[] = list;
 /** Offset from the public port to the port of the internal listener (health, metrics). */
 export const internalPortOffset = 1000;
 
-/** Returns the service with this name. */
-export function serviceOf(name: ServiceName): Service {
-  return services.find((service) => service.name === name)!;
-}
+export const serviceOf = (name: ServiceName): Service => services.find((service) => service.name === name)!;
 
 /** Returns the port of a service's public listener. */
-export function portOf(name: ServiceName): number {
-  return serviceOf(name).port;
-}
+export const portOf = (name: ServiceName): number => serviceOf(name).port;
 
 /** Returns the services whose public listener a service calls, including auth. */
 export function callsOf({ name, calls = [] }: Service): ServiceName[] {

@@ -26,10 +26,7 @@ export const latencyLimits = {
 } as const;
 export type LatencyClass = keyof typeof latencyLimits;
 
-/** Returns the latency class of an endpoint. */
-export function latencyClassOf({ latencyClass }: Endpoint): LatencyClass {
-  return latencyClass ?? 'usual';
-}
+export const latencyClassOf = ({ latencyClass }: Endpoint): LatencyClass => latencyClass ?? 'usual';
 
 /** Paths with a latency limit of their own. The p95 over all routes excludes them. */
 export const pathsWithOwnLimit: readonly string[] = endpoints

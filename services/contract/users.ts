@@ -62,7 +62,6 @@ const rolesOfUser = z
   .refine((all) => new Set(all).size === all.length, 'Names a role twice.')
   .meta({ uniqueItems: true });
 
-/** A user in replies to an administrator. */
 const account = z.strictObject({ ...user.shape, roles: z.array(z.enum(roles)), disabled: z.boolean() });
 
 /** A login at the identity provider that belongs to the user. null: no login since the upgrade. */
@@ -200,11 +199,7 @@ export const listAudit = define('listAudit', 'GET', '/api/admin/audit', {
   summary: 'List the audit log, newest first.',
   description:
     'The audit log records logins, changes of accounts, exports of personal data, letters that staff read, and deletions of failed jobs.',
-  query: z.strictObject({
-    user_id: idSegment.optional(),
-    event: auditEvent.optional(),
-    ...pageQuery,
-  }),
+  query: z.strictObject({ user_id: idSegment.optional(), event: auditEvent.optional(), ...pageQuery }),
   responses: {
     200: {
       description: 'A page of the audit log.',

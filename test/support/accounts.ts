@@ -3,7 +3,6 @@ import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { stack } from './stack.ts';
 
-/** The accounts in the demo data. */
 export const password = 'demo-password';
 export const emails = { user: 'user@example.com', sre: 'sre@example.com', admin: 'admin@example.com' };
 export const machine = { id: 'content-server', secret: 'demo-secret' };
@@ -38,15 +37,22 @@ function renewed(get: () => Promise<string>): () => Promise<string> {
 
 const tokens = new Map<string, () => Promise<string>>();
 
+/** Returns the answer of a call. Throws if the platform refuses. */
+export async function accepted<A extends { status: number; error?: contract.ErrorEnvelope | undefined }>(
+  answering: Promise<A>,
+) {
+  const answer = await answering;
+  if (answer.error) throw new Error(`${answer.status} ${answer.error.error}: ${answer.error.message}`);
+  return answer as Exclude<A, { error: contract.ErrorEnvelope }>;
+}
+
 /** Creates a user as an admin. Throws if the platform refuses. */
 export async function createUser(
   body: contract.BodyInput<typeof contract.createUser>,
   gateway = stack().gateway,
 ) {
   const token = await tokenOf(gateway, 'admin');
-  const answer = await call(gateway, contract.createUser, { body, token });
-  if (answer.error) throw new Error(`cannot make a user: ${answer.error.message}`);
-  return answer.body;
+  return (await accepted(call(gateway, contract.createUser, { body, token }))).body;
 }
 
 async function temporaryToken(gateway: string): Promise<string> {
@@ -60,18 +66,14 @@ async function temporaryToken(gateway: string): Promise<string> {
 async function fetchToken(gateway: string, account: Account): Promise<string> {
   if (account === 'machine') {
     const body = { grant_type: 'client_credentials', client_id: machine.id, client_secret: machine.secret };
-    const answer = await call(gateway, contract.token, { body, ...from(newAddress()) });
-    if (answer.error) throw new Error(`no token for the machine client: ${answer.error.message}`);
+    const answer = await accepted(call(gateway, contract.token, { body, ...from(newAddress()) }));
     return answer.body.access_token;
   }
   if (account === 'temporary') return temporaryToken(gateway);
   return (await logIn(emails[account], password, gateway)).token;
 }
 
-/**
- * Returns an access token of a demo account that stays valid for minutes. Each test file logs in once per account and
- * renews on demand.
- */
+/** Returns an access token of a demo account, valid for minutes. Each test file logs in once per account. */
 export function tokenOf(gateway: string, account: Account): Promise<string> {
   const key = `${gateway} ${account}`;
   let token = tokens.get(key);
@@ -82,7 +84,6 @@ export function tokenOf(gateway: string, account: Account): Promise<string> {
 export interface Login {
   token: string;
   refreshToken: string;
-  /** The client IP address of the login. */
   address: string;
 }
 
@@ -95,14 +96,14 @@ export interface OwnUser extends Login {
 /** Logs in at the gateway from a new client IP address. Throws if the login is refused. */
 export async function logIn(email: string, secret: string, gateway = stack().gateway): Promise<Login> {
   const address = newAddress();
-  const answer = await call(gateway, contract.login, { body: { email, password: secret }, ...from(address) });
-  if (answer.error) throw new Error(`cannot log in as ${email}: ${answer.error.message}`);
+  const body = { email, password: secret };
+  const answer = await accepted(call(gateway, contract.login, { body, ...from(address) }));
   return { token: answer.body.token, refreshToken: answer.body.refresh_token, address };
 }
 
 /**
- * Creates a new user and logs in, for tests that would disturb other users of the demo accounts. Never an admin: tests
- * of the last admin run in parallel.
+ * Creates a user and logs in, for tests that would disturb demo accounts. No admins: tests of the last admin run in
+ * parallel.
  */
 export async function newUser(...roles: Exclude<contract.Role, 'admin'>[]): Promise<OwnUser> {
   const email = `own-${randomUUID()}@example.com`;

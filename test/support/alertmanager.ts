@@ -9,15 +9,11 @@ import { startServer } from './server.ts';
 
 export type Alertmanager = Awaited<ReturnType<typeof startAlertmanager>>;
 
-/** Returns the project's configuration with these receivers. */
 export async function alertmanagerConfig(receivers: Receivers): Promise<string> {
   return withReceivers(await readFile(join(ROOT, 'deploy/alertmanager/alertmanager.yml'), 'utf8'), receivers);
 }
 
-/**
- * Starts a real Alertmanager with the project's configuration, whose group waits are shortened to one second. It trusts
- * the mail server with this certificate.
- */
+/** Starts a real Alertmanager with the project's configuration and group waits of 1 s. It trusts `certificate`. */
 export async function startAlertmanager(receivers: Receivers, certificate?: string) {
   const { alertmanager } = await findPrograms();
   const folder = await mkdtemp(join(tmpdir(), 'alertmanager-'));
@@ -35,7 +31,6 @@ export async function startAlertmanager(receivers: Receivers, certificate?: stri
   const env = { ...process.env, ...(certificate && { SSL_CERT_FILE: certificate }) };
   const server = await startServer(alertmanager, args, `http://${address}/-/ready`, env);
   return {
-    /** host:port */
     address,
     async stop(): Promise<void> {
       await server.stop();

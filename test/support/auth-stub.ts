@@ -10,9 +10,7 @@ export async function startAuthStub() {
   const stub = {
     /** AUTH_URL and AUTH_INTERNAL_URL. */
     url,
-    /** Whether it accepts requests and never responds. */
     hangs: false,
-    /** Number of requests so far. */
     requests: 0,
     close,
   };

@@ -4,10 +4,7 @@ import { onPath } from '../../deploy/local/run-command.ts';
 
 const find = () => onPath('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable');
 
-/**
- * Starts Chromium or Chrome from PATH; installs Debian's Chromium if there is none.
- * @throws Error that says what is missing and how to install it
- */
+/** Starts Chromium or Chrome from PATH, or installs Debian's Chromium. Throws an Error that says what is missing. */
 export async function openBrowser(): Promise<Browser> {
   let program = find();
   if (!program && canInstall()) {

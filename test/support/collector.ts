@@ -24,7 +24,6 @@ interface Export {
   }[];
 }
 
-/** A span as the process sent it. */
 export interface SentSpan extends Omit<OtlpSpan, 'attributes' | 'links'> {
   service: string;
   attributes: Record<string, unknown>;
@@ -64,7 +63,6 @@ export async function startCollector() {
       OTEL_BSP_SCHEDULE_DELAY: '100',
     },
     spans,
-    /** The raw request bodies. */
     bodies,
     stop: close,
   };

@@ -8,7 +8,6 @@ interface Manifest {
   allowScripts?: Record<string, boolean>;
 }
 
-/** A package entry in package-lock.json. */
 export interface Locked {
   version?: string;
   integrity?: string;
@@ -41,10 +40,7 @@ export function lockedPackages(): (Locked & { name: string })[] {
   });
 }
 
-/**
- * Returns the direct dependencies with their requested versions, without the workspaces and without the proof of the
- * client, which needs an older TypeScript.
- */
+/** Returns the direct dependencies with their requested versions, without workspaces and the proof of the client. */
 export function directDependencies(): Map<string, Set<string>> {
   const services = readdirSync(join(ROOT, 'services')).map((name) => join('services', name));
   const versions = new Map<string, Set<string>>();

@@ -29,13 +29,8 @@ export async function announce(
     producer = undefined;
     throw error;
   });
-  const [sent] = await (
-    await producer
-  ).send({
-    topic: cacheInvalidation.topic,
-    acks: -1,
-    messages: [{ key, value, headers }],
-  });
+  const messages = [{ key, value, headers }];
+  const [sent] = await (await producer).send({ topic: cacheInvalidation.topic, acks: -1, messages });
   return { partition: sent!.partition, offset: Number(sent!.baseOffset) };
 }
 

@@ -5,7 +5,6 @@ import { examplesFile, readExamples, type Example } from '@content-platform/cont
 import { stack } from './stack.ts';
 
 type Json = Record<string, unknown>;
-/** Options of a call in the tests, and the reply. */
 export type Call = Omit<Partial<Example>, 'path'> & { params?: unknown };
 
 const isObject = (value: unknown): value is Json =>
@@ -67,13 +66,11 @@ const leaves = (value: unknown): number =>
     ? Object.values(value).reduce<number>((sum, item) => sum + leaves(item), 0)
     : Number(value !== null && value !== undefined);
 
-/** Ranks examples: many values, little text. */
 const rank = (example: Example) => leaves(example) - JSON.stringify(example).length / 300;
 
 /** Fields whose keys the contract leaves open. */
 const open = ['body', 'details', 'services'];
 
-/** Has the reply the fields of the example? */
 function hasFields(example: unknown, reply: unknown): boolean {
   if (Array.isArray(example) && Array.isArray(reply))
     return example.length === 0 || reply.length === 0 || reply.some((item) => hasFields(example[0], item));
@@ -86,8 +83,7 @@ function hasFields(example: unknown, reply: unknown): boolean {
 }
 
 /**
- * Compares the example in the contract with the calls of a test.
- * @throws Error if no reply has its fields; the file then has a new example
+ * Compares the contract's example with a test's calls. Throws if no reply has its fields; the file then has a new one.
  */
 export function checkExample(endpoint: Endpoint, calls: readonly Call[]): void {
   const found = calls.map((call) => exampleOf(endpoint, call));

@@ -1,4 +1,3 @@
-/** One part of a multipart form. */
 export interface FormPart {
   bytes: Uint8Array;
   /** The field name; `file` by default. */

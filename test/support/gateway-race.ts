@@ -9,14 +9,13 @@ import { stack } from './stack.ts';
 import { startTraffic } from './traffic.ts';
 import { until } from './wait.ts';
 
-export interface GatewayRaceOptions {
+interface GatewayRaceOptions {
   readsPerSecond: number;
   /** Alternates between a hot record, announced over HTTP, and a new record, announced through Kafka. */
   changesPerSecond: number;
 }
 
 export interface GatewayRaceFigures {
-  /** Number of reads by status and error code. */
   answers: Record<string, number>;
   /** Request ids of failed reads, to find the reason in the logs. */
   failed: string[];
@@ -49,17 +48,10 @@ const changeTimeoutMs = 120_000;
 /** Long enough for the many changes that wait together while Kafka is down. */
 const readAgainMs = 1_000;
 
-/**
- * Reads and changes its own records through the gateway during faults. Compares each read with the clears acknowledged
- * before the read began. `stop` returns the figures.
- */
+/** Reads and changes its own records during faults, and compares each read with the clears acknowledged before it. */
 export async function startGatewayRace({ readsPerSecond, changesPerSecond }: GatewayRaceOptions) {
-  const records: Watched[] = Array.from({ length: recordCount }, () => ({
-    id: freshId(),
-    title: '',
-    floor: 0,
-    changing: false,
-  }));
+  const newRecord = (): Watched => ({ id: freshId(), title: '', floor: 0, changing: false });
+  const records = Array.from({ length: recordCount }, newRecord);
   const figures: GatewayRaceFigures = {
     answers: {},
     failed: [],
@@ -117,11 +109,8 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
     await read(model, id).catch(() => undefined);
     await commit(id, changed);
     const target = `${model}:${id}`;
-    await until(
-      'the event is acknowledged',
-      () => announce(JSON.stringify({ model, id }), target),
-      changeTimeoutMs,
-    );
+    const send = () => announce(JSON.stringify({ model, id }), target);
+    await until('the event is acknowledged', send, changeTimeoutMs);
     figures.announced.push(target);
     // The wait ends before the cache entry would expire without the event.
     const arrived = async () => {

@@ -1,10 +1,7 @@
 import { once } from 'node:events';
 import { until } from './wait.ts';
 
-/**
- * Memory of a process after a garbage collection, in bytes. `resources` keep the process alive, for example sockets and
- * timers.
- */
+/** Memory of a process in bytes; `resources` keep it alive, for example sockets and timers. */
 export interface Held {
   heap: number;
   external: number;
@@ -26,7 +23,6 @@ const addressOf = async (): Promise<string | undefined> => {
   return list[0]?.webSocketDebuggerUrl;
 };
 
-/** A connection to the inspector that sends one command at a time. */
 async function openSession(address: string) {
   const socket = new WebSocket(address);
   await once(socket, 'open');
@@ -44,10 +40,7 @@ async function openSession(address: string) {
   };
 }
 
-/**
- * Forces a garbage collection in a Node process and returns what remains. SIGUSR1 (Linux, macOS) opens the inspector,
- * always on the same port, so inspect one process at a time.
- */
+/** Returns what remains after a garbage collection. SIGUSR1 opens the inspector on one port: one process at a time. */
 export async function lookAt(pid: number): Promise<Held> {
   process.kill(pid, 'SIGUSR1');
   const session = await openSession(await until('its inspector is open', addressOf, 30_000));
@@ -57,15 +50,12 @@ export async function lookAt(pid: number): Promise<Held> {
   const expression = "setTimeout(() => process.getBuiltinModule('inspector').close(), 50)";
   await session.ask('Runtime.evaluate', { expression });
   session.close();
-  await until(
-    'its inspector is closed',
-    () =>
-      fetch(inspector).then(
-        () => false,
-        () => true,
-      ),
-    30_000,
-  );
+  const isClosed = () =>
+    fetch(inspector).then(
+      () => false,
+      () => true,
+    );
+  await until('its inspector is closed', isClosed, 30_000);
   if (answered !== pid) throw new Error(`process ${answered} answered for ${pid}`);
   return found;
 }

@@ -21,8 +21,8 @@ async function start({ command, args, cwd, env, name, ready }: ProcessSpec): Pro
 }
 
 /**
- * Starts a second gateway and auth service on the stack's stores, with an identity service where `people` log in.
- * `stack()` and all of test/support then use them. `disabled` is the stack's gateway, which has no identity service.
+ * Starts a second gateway and auth service on the stack's stores, with an identity service for `people`. `stack()`
+ * then returns them. `disabled` is the stack's gateway, which has no identity service.
  */
 export async function startIdentityStack(people: readonly Person[], backchannelLogoutUri?: string) {
   const file = process.env['STACK_FILE']!;

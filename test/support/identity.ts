@@ -30,12 +30,10 @@ export async function startIdentityProvider(
   return { issuer, close };
 }
 
-/** A browser's cookies and navigation. */
 export function createBrowser() {
   const cookies = new Map<string, string>();
   return {
     cookies,
-    /** Sends one request without following redirects. */
     async go(address: string | URL, init: RequestInit = {}): Promise<Response> {
       const header = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
       const headers = { ...(init.headers as Record<string, string> | undefined), cookie: header };

@@ -5,8 +5,8 @@ import { stack } from './stack.ts';
 import { until } from './wait.ts';
 
 /**
- * Joins the consumer group of events as a live member that takes its share of the partitions and processes nothing.
- * Resolves once it has partitions. @returns a function that leaves the group, so that the other members get its events
+ * Joins the consumer group of events as a live member that processes nothing. Resolves once it has partitions, with a
+ * function that leaves the group.
  */
 export async function joinAsIdleMember(): Promise<() => Promise<void>> {
   const { kafka } = stack();

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { dirname, normalize } from 'node:path';
 
-/** One import of a file; paths are relative to the repository. */
 export interface Import {
   from: string;
   /** The imported file, or the package name as written. */
@@ -13,7 +12,6 @@ export interface Import {
 const importStatement = /^\s*(?:import|export)\s+(type\s)?(?:[^'";]*?\sfrom\s+)?'([^']+)'/gm;
 const dynamicImport = /\bimport(?:\.meta\.resolve)?\(\s*['`]([^'`$]+)/g;
 
-/** Returns every import and re-export of a file. */
 export function importsOf(file: string, text = readFileSync(file, 'utf8')): Import[] {
   const resolve = (to: string): string => (to.startsWith('.') ? normalize(`${dirname(file)}/${to}`) : to);
   const found = [...text.matchAll(importStatement)].map(([, type, to = '']) => ({
@@ -33,11 +31,10 @@ function partOf(path: string): string | undefined {
 
 /** Returns the name of the imported npm package; undefined for own files and Node's built-in modules. */
 export function packageOf(to: string): string | undefined {
-  if (to.endsWith('.ts') || isBuiltin(to)) return undefined;
+  if (/\.(ts|json)$/.test(to) || isBuiltin(to)) return undefined;
   return /^(?:@[^/]+\/)?[^/]+/.exec(to)?.[0];
 }
 
-/** Matches tests and their helpers. */
 export const isTest = (file: string): boolean => /\.test\.ts$|\/testing(\.ts$|\/)/.test(file);
 
 /** Returns the import rule that is violated; undefined for an allowed import. */

@@ -23,14 +23,12 @@ export async function startKafkaServer() {
     state.record('kafka', child.pid!, 'SIGKILL');
     await until('Kafka to answer', () => spec.ready().then(() => true), spec.readyWithinMs);
   }
-  /** kill -9. */
   async function kill(): Promise<void> {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const exited = once(child, 'exit');
     killChild();
     await exited;
   }
-  /** Ends the broker and deletes its folder. */
   async function stop(): Promise<void> {
     await kill();
     process.removeListener('exit', killChild);

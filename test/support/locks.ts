@@ -1,9 +1,6 @@
 import { until } from './wait.ts';
 
-/**
- * Does `work` in a transaction and keeps it open until the returned function is called. Until then the changes are
- * invisible to other transactions, and these wait for its locks.
- */
+/** Does `work` in a transaction, which stays open and keeps its locks until the returned function is called. */
 export async function holdOpen<Query>(
   { transaction }: { transaction: (work: (query: Query) => Promise<void>) => Promise<void> },
   work: (query: Query) => Promise<unknown>,

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import sharp from 'sharp';
+import { accepted } from './accounts.ts';
 import { stack } from './stack.ts';
 
 export type Bytes = Buffer<ArrayBuffer>;
@@ -14,9 +15,7 @@ export function newImage(width = 60, height = 40): Promise<Bytes> {
     .toBuffer() as Promise<Bytes>;
 }
 
-/**
- * Creates an image of a phone's size within seconds: a few colours and random noise, so that it is new to the platform.
- */
+/** Creates an image of a phone's size that is new to the platform, from random noise. */
 export async function largeImage(width: number, height: number): Promise<Bytes> {
   const [across, down] = [Math.ceil(width / 4), Math.ceil(height / 4)];
   const raw = { width: across, height: down, channels: 3 as const };
@@ -30,19 +29,15 @@ export async function largeImage(width: number, height: number): Promise<Bytes> 
 export const newPdf = (): Bytes =>
   Buffer.from(`%PDF-1.4\n% ${randomBytes(8).toString('hex')}\ntrailer<<>>\n%%EOF\n`);
 
-/** Returns a form with a file. */
 export const fileOf = (bytes: Bytes, name = 'image.jpg'): { file: File } => ({
   file: new File([bytes], name),
 });
 
 /** Uploads a file. Throws if the platform refuses. */
 export async function uploaded(token: string, bytes: Bytes, name?: string): Promise<contract.MediaFile> {
-  const answer = await call(stack().gateway, contract.upload, { body: fileOf(bytes, name), token });
-  if (answer.error) throw new Error(`${answer.status} ${answer.error.error}`);
-  return answer.body;
+  return (await accepted(call(stack().gateway, contract.upload, { body: fileOf(bytes, name), token }))).body;
 }
 
-/** Downloads a URL with the given headers. */
 export async function download(url: string, token: string, headers: Record<string, string> = {}) {
   const response = await fetch(url, { headers: { Authorization: `Bearer ${token}`, ...headers } });
   const body = Buffer.from(await response.arrayBuffer());

@@ -31,7 +31,6 @@ export async function scrape(service: string): Promise<Series> {
   );
 }
 
-/** Scrapes all processes, by name. */
 export async function scrapeAll(): Promise<Map<string, Series>> {
   const names = Object.keys(stack().services);
   return new Map(await Promise.all(names.map(async (name) => [name, await scrape(name)] as const)));

@@ -19,17 +19,13 @@ const wellWithinMs = 150_000;
 interface OwnStackOptions {
   /** Puts a proxy in front of each store and service. */
   proxy?: StartProxy;
-  /** Stores that the test provides. */
   external?: External;
   /** Receives the stack's folder while it is still empty. */
   prepare?: (folder: string) => void;
-  /** Also starts the demo's identity service. */
   identityDemo?: boolean;
 }
 
-/**
- * Starts a stack on free ports and publishes it once every service is ready: a new consumer has then cleared the cache.
- */
+/** Starts a stack on free ports and publishes it once every service is ready: the cache was cleared by then. */
 export async function startTestStack(
   folder: string,
   signal: AbortSignal,
@@ -63,10 +59,7 @@ export async function startTestStack(
   return running;
 }
 
-/**
- * Starts a separate stack for a test file that disrupts it, or for benchmarks. `stack()` and all of test/support then
- * use it. `signal` aborts its start.
- */
+/** Starts a separate stack for a test that disrupts it, or for benchmarks; `stack()` then returns it. */
 export async function startOwnStack(signal?: AbortSignal, options: OwnStackOptions = {}) {
   const folder = mkdtempSync(join(ROOT, '.local', 'test-'));
   options.prepare?.(folder);
@@ -77,7 +70,6 @@ export async function startOwnStack(signal?: AbortSignal, options: OwnStackOptio
   return {
     /** Returns the current pid of a process; a restart changes it. */
     pidOf,
-    /** The stack's folder. */
     folder,
     /** Returns everything that its processes have logged so far. */
     logs() {

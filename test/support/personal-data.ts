@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { logIn, newUser, type OwnUser, tokenOf } from './accounts.ts';
+import { accepted, logIn, newUser, type OwnUser, tokenOf } from './accounts.ts';
 import { newPushToken, register } from './devices.ts';
 import { newImage, newPdf, uploaded } from './media.ts';
 import { database, freshId } from './records.ts';
@@ -13,16 +13,9 @@ import { stack } from './stack.ts';
 import { codeOf, enrol } from './totp.ts';
 
 export interface Person extends OwnUser {
-  /** Secret of the second factor. */
   secret: string;
   /** Regular expression of everything that identifies the person or belongs to the person. */
   traces: RegExp;
-}
-
-async function checked<T extends { error?: unknown; status: number }>(reply: Promise<T>): Promise<T> {
-  const answer = await reply;
-  if (answer.error) throw new Error(`${answer.status}: ${JSON.stringify(answer.error)}`);
-  return answer;
 }
 
 /** Creates a user who has data in every place where the platform stores data of users. */
@@ -41,19 +34,17 @@ export async function newPerson(): Promise<Person> {
   await uploaded(token, pdf, 'a.pdf');
   const headers = { 'Idempotency-Key': randomUUID() };
   const body = { user_id: id, title, webforms: [{ webform_id: 1, required: false }] };
-  const letter = await checked(call(gateway, contract.createLetter, { token: staff, body, headers }));
+  const letter = await accepted(call(gateway, contract.createLetter, { token: staff, body, headers }));
   const params = { id: letter.body!.id };
   const patch = { token: staff, params, body: { state: 'open' as const }, headers: { 'If-Match': '*' } };
-  await checked(call(gateway, contract.updateLetter, patch));
+  await accepted(call(gateway, contract.updateLetter, patch));
   const skip = { letter_id: params.id, webform_id: 1, skipped: true, reason: title };
-  const skipHeaders = { 'Idempotency-Key': randomUUID() };
-  await checked(
-    call(gateway, contract.updateLetterSkippedWebform, { token, body: skip, headers: skipHeaders }),
-  );
+  const skipped = { token, body: skip, headers: { 'Idempotency-Key': randomUUID() } };
+  await accepted(call(gateway, contract.updateLetterSkippedWebform, skipped));
   // The history of another user's letter names the author.
-  const other = { ...body, user_id: (await checked(call(gateway, contract.me, { token: staff }))).body!.id };
-  await checked(call(gateway, contract.createLetter, { token, body: { ...other, title: 'Other' } }));
-  await checked(call(gateway, contract.clearModel, { token, body: { model: 'webform', id: 1 } }));
+  const other = { ...body, user_id: (await accepted(call(gateway, contract.me, { token: staff }))).body!.id };
+  await accepted(call(gateway, contract.createLetter, { token, body: { ...other, title: 'Other' } }));
+  await accepted(call(gateway, contract.clearModel, { token, body: { model: 'webform', id: 1 } }));
   const identity = `INSERT INTO auth.identity (issuer, subject, user_id) VALUES ('x', $1, $2)`;
   await database().query(identity, [email, id]);
   const code = `INSERT INTO auth.identity_code (hash, user_id, code_challenge, issuer, id_token, suborgs)
@@ -77,10 +68,9 @@ export async function newPerson(): Promise<Person> {
   return { ...user, secret, traces: new RegExp(words.join('|').replaceAll('%', '.')) };
 }
 
-/** Deletes the account as its user. */
 export async function deleteAccount({ token, password, secret }: Person): Promise<void> {
   const body = { current_password: password, code: codeOf(secret) };
-  await checked(call(stack().gateway, contract.deleteMe, { token, body }));
+  await accepted(call(stack().gateway, contract.deleteMe, { token, body }));
 }
 
 async function tablesWith(url: string, { traces }: Person): Promise<string[]> {
@@ -115,7 +105,6 @@ async function redisKeysWith(traces: RegExp): Promise<string[]> {
   }
 }
 
-/** Returns the paths of all files of the stack's store. */
 export const storedFiles = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) => join(folder, name))

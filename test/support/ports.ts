@@ -1,10 +1,7 @@
 import { internalPortOffset } from '@content-platform/contract';
 import { isFree } from '../../deploy/local/ports.ts';
 
-/**
- * Returns the first port of a free range, whose matching range of internal listeners is free as well. The ports are
- * below the system's ephemeral range.
- */
+/** Returns the first port of a range that is free, also for internal listeners, and below the ephemeral range. */
 export async function freeRow(length: number): Promise<number> {
   for (;;) {
     const base = 20_000 + Math.floor(Math.random() * 10_000);

@@ -4,7 +4,6 @@ import { execFileSync } from 'node:child_process';
 interface Entry {
   pid: number;
   parent: number;
-  /** Resident memory, in bytes. */
   rss: number;
 }
 
@@ -47,10 +46,7 @@ export function isAlive(pid: number): boolean {
 
 const nowhere = 'http://127.0.0.1:1';
 
-/**
- * Environment for a process that must ignore the developer's settings and the stack at the default URLs: nothing
- * listens at the URLs named here.
- */
+/** Environment without the developer's settings and the default URLs: nothing listens at the URLs here. */
 export const bareEnvironment: NodeJS.ProcessEnv = {
   ...Object.fromEntries(services.map(({ name }) => [urlVariable(name), nowhere])),
   AUTH_INTERNAL_URL: nowhere,

@@ -8,9 +8,7 @@ import { bareEnvironment } from './processes.ts';
 
 interface ProgramOptions {
   args?: readonly string[];
-  /** Variables beside those of `bareEnvironment`. */
   env?: NodeJS.ProcessEnv;
-  /** Node flags. */
   flags?: readonly string[];
   input?: string;
   /** Folder of the repository or of another release. */

@@ -4,7 +4,6 @@ import { canInstall } from '../../deploy/local/apt.ts';
 import { DOWNLOADS } from '../../deploy/local/config.ts';
 import { lastLines, onPath, runCommand } from '../../deploy/local/run-command.ts';
 
-/** Paths of the programs. */
 export type PrometheusPrograms = Record<'prometheus' | 'promtool' | 'alertmanager' | 'amtool', string>;
 
 const packages = ['prometheus', 'prometheus-alertmanager'];
@@ -23,10 +22,8 @@ function onThePath(): PrometheusPrograms | undefined {
 }
 
 /**
- * Unpacks Debian's packages into the download folder. Installing them would start servers that listen on every
- * interface; only the templates go to their system folder. Two test files may run this at the same time: each fills its
- * own draft and renames it when it is complete.
- * @returns the reason of a failure; undefined on success
+ * Unpacks Debian's packages into the download folder: installing them would start servers on every interface. Two
+ * tests may run this at once, so each fills its own draft. Returns the reason of a failure.
  */
 async function unpackDebian(): Promise<string | undefined> {
   const draft = `${folder}.${process.pid}`;
@@ -56,10 +53,7 @@ async function unpackDebian(): Promise<string | undefined> {
   }
 }
 
-/**
- * Finds Prometheus and Alertmanager with their tools: on PATH, else from Debian's packages.
- * @throws Error that says what is missing and how to install it
- */
+/** Finds Prometheus and Alertmanager on PATH or from Debian's packages. Throws an Error that says what is missing. */
 export async function findPrograms(): Promise<PrometheusPrograms> {
   const found = onThePath();
   if (found) return found;

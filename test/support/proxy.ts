@@ -3,8 +3,8 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Starts a proxy before the server at `to` (with the port). It simulates faults (unavailable, slow, hanging, wrong
- * replies) or leads to another server. `port` is the port to listen on; 0: any free one.
+ * Starts a proxy before the server at `to`. It simulates faults (unavailable, slow, hanging, wrong replies) or leads
+ * to another server. `port` 0: any free port.
  */
 export async function startProxy(to: URL, port = 0) {
   const sockets = new Set<Socket>();
@@ -107,7 +107,6 @@ export async function startProxy(to: URL, port = 0) {
       }),
     /** Sends new connections to that server. */
     lead: (other: URL) => void (target = other),
-    /** Ends every fault; keeps the target of `lead`. */
     async repair(): Promise<void> {
       // Connections to a substitute server must not continue after the fault.
       if (serve !== pass) become(pass);

@@ -3,10 +3,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { newAddress } from './accounts.ts';
 import { stack } from './stack.ts';
 
-/**
- * Opens a tab with its own client IP address. `wrong` lists the errors of the page: violations of its policy, and requests
- * to other hosts.
- */
+/** Opens a tab with its own client IP address. `wrong` lists errors of the page and requests to other hosts. */
 export async function openTab(browser: Browser, options: BrowserContextOptions = {}) {
   const { gateway } = stack();
   const context = await browser.newContext({
@@ -29,7 +26,6 @@ export async function openTab(browser: Browser, options: BrowserContextOptions =
 
 export type Watched = Awaited<ReturnType<typeof openTab>>;
 
-/** Fills in the sign-in form and submits it. */
 export async function signIn(page: Page, email: string, password: string): Promise<void> {
   await page.goto(`${stack().gateway}/pulse`);
   await page.fill('#email', email);

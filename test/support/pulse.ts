@@ -1,15 +1,13 @@
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { tokenOf } from './accounts.ts';
+import { accepted, tokenOf } from './accounts.ts';
 import { stack } from './stack.ts';
 
 /** Returns the current report of /pulse. Throws if it responds with an error. */
 export async function readPulse(): Promise<contract.PulseReport> {
   const { gateway } = stack();
   const token = await tokenOf(gateway, 'sre');
-  const { body, error } = await call(gateway, contract.pulse, { token });
-  if (error) throw new Error(`${error.code} ${error.error}`);
-  return body!;
+  return (await accepted(call(gateway, contract.pulse, { token }))).body!;
 }
 
 /** Headers of a browser's page request; `onThePage` adds the page's origin. */

@@ -1,9 +1,6 @@
 import { connect } from 'node:net';
 
-/**
- * Sends bytes that no HTTP client would send. Returns everything received until the peer closes the connection or stays
- * silent for one second.
- */
+/** Sends bytes that no HTTP client would send. Returns what arrives until the peer closes or is silent for a second. */
 export function sendRaw(origin: string, bytes: string | Buffer): Promise<string> {
   const { hostname, port } = new URL(origin);
   return new Promise((resolve, reject) => {

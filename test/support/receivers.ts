@@ -9,10 +9,7 @@ import { startMailServer } from './mail-server.ts';
 
 const mailUser = { username: 'platform@example.com', password: 'p@ss/word' };
 
-/**
- * Starts what receives alerts besides a webhook: Slack's incoming webhook, and a mail server that accepts mail after a
- * login over STARTTLS only.
- */
+/** Starts receivers of alerts: Slack's webhook, and a mail server that needs a login over STARTTLS. */
 export async function startReceivers() {
   const slackTexts: string[] = [];
   const slack = await startHttpServer(async (request, response) => {

@@ -5,10 +5,7 @@ import { stack } from './stack.ts';
 
 let pool: pg.Pool | undefined;
 
-/**
- * Returns a connection pool for the stack's platform database, as its owner. Call `closeRecords` after the file's
- * tests.
- */
+/** Returns a pool for the platform database, as its owner. Call `closeRecords` after the file's tests. */
 export function database(): pg.Pool {
   if (!pool) {
     pool = new pg.Pool({ connectionString: stack().postgres, max: 4 });

@@ -14,8 +14,8 @@ export async function follow(replica: RedisServer, primary: RedisServer): Promis
 }
 
 /**
- * Starts a primary, the first of `servers`, with replicas. `settings` apply to all servers. If the primary is silent for
- * `downAfterMs`, three sentinels promote a replica.
+ * Starts a primary, the first of `servers`, with replicas. If it is silent for `downAfterMs`, three sentinels promote
+ * one.
  */
 export async function startReplication(
   replicas: number,

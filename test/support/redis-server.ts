@@ -13,9 +13,8 @@ export type RedisServer = Awaited<ReturnType<typeof startOnce>>;
 type ArgumentsFor = (port: number, dir: string) => Promise<string[]>;
 
 /**
- * Starts redis-server (found on PATH) and waits until it responds. Nothing is saved unless a test sends SAVE.
- * @param settings further settings, for example { maxmemory: '2mb' }; a function is called for each start attempt
- * @param password password of the test's own client, if `settings` require one
+ * Starts redis-server (found on PATH); nothing is saved unless a test sends SAVE. `settings`, for example { maxmemory:
+ * '2mb' }, may be a function that each start attempt calls. `password` is for the test's own client.
  */
 export function startRedis(
   settings: Record<string, string> | (() => Promise<Record<string, string>>) = {},
@@ -28,10 +27,7 @@ export function startRedis(
   });
 }
 
-/**
- * Starts redis-server in Sentinel mode.
- * @param lines its configuration, which Sentinel rewrites when it learns of other nodes
- */
+/** Starts redis-server in Sentinel mode with a configuration, which Sentinel rewrites when it learns of other nodes. */
 export function startSentinel(lines: string[]): Promise<RedisServer> {
   return start(undefined, async (port, dir) => {
     const file = join(dir, 'sentinel.conf');
@@ -109,7 +105,6 @@ async function startOnce(password: string | undefined, argumentsFor: ArgumentsFo
     kill,
     /** Starts it again after kill(), on the same port, from the last save. */
     restart: run,
-    /** Ends it and deletes its folder. */
     stop,
   };
 }

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { ROOT } from '../../deploy/local/config.ts';
 import { lastLines, runCommand } from '../../deploy/local/run-command.ts';
 
-/** A vulnerability of a package, as in npm's advisories. */
 export interface Advisory {
   /** The vulnerable package, or a package that depends on it. */
   name: string;

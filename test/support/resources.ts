@@ -1,23 +1,19 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { stack, pidOf } from './stack.ts';
 
-/** Resources of a process. */
 export interface Resources {
-  /** Identifies a restarted process. */
   pid: number;
   /** Open files, including sockets (Linux: /proc/<pid>/fd). */
   files: number;
   sockets: number;
   /** Timers, sockets, servers and child processes, as Node counts them. */
   handles: number;
-  /** Resident memory, in bytes. */
   rss: number;
 }
 
 const valueOf = (text: string, name: string): number =>
   Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'm').exec(text)?.[1]);
 
-/** Returns the current resources of a service in the stack. */
 export async function resourcesOf(service: string): Promise<Resources> {
   const pid = pidOf(service);
   const text = await (await fetch(`${stack().services[service]!.internal}/metrics`)).text();

@@ -17,9 +17,7 @@ const settings = [
   'SLOW_CLIENTS',
 ];
 
-/**
- * Records the machine's load. Call this before anything starts, because the results report the load of other programs.
- */
+/** Records the machine's load, before anything starts: the results report the load of other programs. */
 export function noteLoad(): void {
   process.env['LOAD_BEFORE'] = String(loadavg()[0]);
 }
@@ -52,10 +50,7 @@ export function dated(found: object, versions: Record<string, string> = {}) {
   return { date: new Date().toISOString(), machine, ...found };
 }
 
-/**
- * Writes results to test/<kind>/results/<name>.json, the source of docs/project. Results of a reduced run go to
- * .local/quick instead.
- */
+/** Writes test/<kind>/results/<name>.json, the source of docs/project; after a reduced run, to .local/quick. */
 export function writeResult(
   kind: 'bench' | 'faults',
   name: string,

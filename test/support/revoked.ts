@@ -24,9 +24,7 @@ async function takers(token: string): Promise<string[]> {
   return taking;
 }
 
-/**
- * Is the token accepted by the gateway and each service? A machine's token counts as accepted even without the scope.
- */
+/** Whether the gateway and each service accept the token. A machine's token counts without the scope, too. */
 export async function isAcceptedEverywhere(token: string): Promise<boolean> {
   return (await takers(token)).length === 4;
 }

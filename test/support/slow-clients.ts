@@ -3,14 +3,12 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newAddress } from './accounts.ts';
 
-/** A slow client and its outcome. */
 export interface SlowClient {
   kind: string;
   socket: Socket;
   openedAt: number;
   /** performance.now() when the server closed the connection; a client that reads nothing does not notice the close. */
   closedAt?: number;
-  /** The status of the reply. */
   status?: number;
 }
 
@@ -84,10 +82,6 @@ export const deafReader = (
   deaf: true,
 });
 
-/**
- * Opens all clients. Each sends a little every second until it is closed, then reconnects at once until stopped. A
- * client that reads nothing does not notice the close.
- */
 export async function startSlowClients(origin: string, kinds: readonly SlowKind[]) {
   const timers = new Set<NodeJS.Timeout>();
   const clients: SlowClient[] = [];

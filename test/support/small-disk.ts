@@ -3,10 +3,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/**
- * Mounts a disk for one test at `folder`, which is created if missing: a tmpfs, which occupies its size in memory when it
- * is full. Needs root on Linux.
- */
+/** Mounts a disk for one test at `folder`: a tmpfs, which occupies its size in memory when full. Needs root on Linux. */
 export function mountSmallDisk(folder: string, megabytes: number) {
   mkdirSync(folder, { recursive: true });
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=0755`, 'tmpfs', folder]);
@@ -30,7 +27,6 @@ export function mountSmallDisk(folder: string, megabytes: number) {
       for (const bytes of [2 ** 20, 4_096, 1]) await writeUntilFull(file, Buffer.alloc(bytes, 1));
       await file.close();
     },
-    /** Frees that space. */
     free: () => rmSync(ballast, { force: true }),
     /** Makes the disk read-only, as the kernel does with a damaged disk. */
     readOnly: (yes: boolean) => execFileSync('mount', ['-o', `remount,${yes ? 'ro' : 'rw'}`, folder]),

@@ -49,7 +49,6 @@ export const faultsAround: Fault[] = [
   },
 ];
 
-/** Faults of the services themselves. */
 export const faultsWithin: Fault[] = [
   kill('content-cache', 'SIGKILL'),
   kill('auth', 'SIGKILL'),

@@ -2,10 +2,7 @@
 export const round = (value: number): string =>
   value >= 100 ? Math.round(value).toLocaleString('en') : String(Number(value.toPrecision(3)));
 
-/**
- * Returns a Markdown table without padding, so that one changed cell changes one line. The first row is the head. Numbers
- * are rounded, and columns of numbers are aligned to the right.
- */
+/** Returns a Markdown table without padding; the first row is the head. Numbers are rounded and right-aligned. */
 export function table(rows: readonly (readonly (string | number)[])[]): string {
   const line = (row: readonly string[]) => `|${row.map((cell) => (cell ? ` ${cell} |` : ' |')).join('')}`;
   const [head, ...body] = rows.map((row) =>

@@ -6,7 +6,6 @@ export type TestDatabase = Awaited<ReturnType<typeof createTestDatabase>>;
 
 /** The source of the database; by default an empty template. */
 interface Origin {
-  /** ICU locale. */
   locale?: string;
   /** The database to copy; it must have no connections. */
   copyOf?: { url: string };

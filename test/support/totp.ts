@@ -1,6 +1,7 @@
 import { Secret, TOTP } from 'otpauth';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
+import { accepted } from './accounts.ts';
 
 /** Returns the code that an authenticator app shows, `seconds` from now. */
 export function codeOf(secret: string, seconds = 0): string {
@@ -8,16 +9,13 @@ export function codeOf(secret: string, seconds = 0): string {
   return totp.generate({ timestamp: Date.now() + seconds * 1_000 });
 }
 
-/**
- * Sets up a second factor for the user of the token. Uses the code of the previous time step, so that the current one is
- * left for a login.
- */
+/** Sets up a second factor with the code of the previous time step, so that the current one is left for a login. */
 export async function enrol(at: string, token: string) {
   const begun = await call(at, contract.beginTotp, { token });
   const { secret } = begun.body!;
-  const confirmed = await call(at, contract.confirmTotp, { token, body: { code: codeOf(secret, -30) } });
-  if (confirmed.error) throw new Error(confirmed.error.message);
-  return { secret, recoveryCodes: confirmed.body.recovery_codes };
+  const code = codeOf(secret, -30);
+  const { body } = await accepted(call(at, contract.confirmTotp, { token, body: { code } }));
+  return { secret, recoveryCodes: body.recovery_codes };
 }
 
 /** Returns the mfa_token of a reply; throws if it asks for no second factor. */

@@ -14,7 +14,6 @@ export function startTraffic(perSecond: number, work: () => Promise<unknown>) {
     }
   })();
   return {
-    /** Resolves once all started work has ended. */
     async stop(): Promise<void> {
       stopping.abort();
       await running;

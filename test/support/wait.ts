@@ -4,9 +4,8 @@ const shortestPauseMs = 25;
 const longestPauseMs = 250;
 
 /**
- * Repeats the call until it returns a value other than false, null or undefined. After `limitMs` it
- * throws with `what` and the last error: choose a limit that means "hung", not "slow". Pauses grow with the elapsed
- * time, so that long waits cause little load and stay below the rate limits.
+ * Repeats the call until it returns a value other than false, null or undefined. After `limitMs`, which should mean
+ * "hung" and not "slow", it throws with `what` and the last error. Pauses grow, so that long waits cause little load.
  */
 export async function until<T>(
   what: string,

@@ -30,7 +30,6 @@ export async function startWebhook() {
     url: `${origin}/`,
     /** Alerts that started since `reset`, by name, each with the summary of the first notification. */
     notified: () => told,
-    /** Names of the alerts that are still firing. */
     firing: () => [...firing.values()],
     reset: () => void (told = {}),
     stop: close,

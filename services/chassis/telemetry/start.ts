@@ -1,13 +1,19 @@
 import { tracingChannel } from 'node:diagnostics_channel';
-import { SamplingDecision } from '@opentelemetry/api';
+import {
+  ROOT_CONTEXT,
+  SamplingDecision,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+} from '@opentelemetry/api';
 import { setGlobalErrorHandler } from '@opentelemetry/core';
 import { envDetector, hostDetector, serviceInstanceIdDetector } from '@opentelemetry/resources';
 import { NodeSDK } from '@opentelemetry/sdk-node';
+import type { IdGenerator } from '@opentelemetry/sdk-trace';
 import { outsideContext, beginSpan, type Span, setTracer } from '../context.ts';
 import { type Logger, createLogger } from '../logger.ts';
-import type { TelemetryConfig } from './config.ts';
-import { createSender } from './sender.ts';
-import { createTracer } from './tracer.ts';
+import { createTracer, remoteSpanOf, type RecordedSpan } from './tracer.ts';
 
 const intervalMs = 60_000;
 
@@ -32,7 +38,7 @@ interface CommandMessage {
 }
 
 /** Creates a span for each Redis command that is part of a trace. */
-export function traceRedis(): void {
+function traceRedis(): void {
   const channel = tracingChannel<'ioredis:command', CommandMessage>('ioredis:command');
   const spans = new WeakMap<object, Span>();
   channel.start.subscribe((message) => {
@@ -45,8 +51,42 @@ export function traceRedis(): void {
   channel.asyncEnd.subscribe((message) => spans.get(message as object)?.end());
 }
 
+const kinds = { server: SpanKind.SERVER, consumer: SpanKind.CONSUMER, client: SpanKind.CLIENT };
+
+/** Passes ended spans to the SDK. `ids` makes the SDK use the ids that the spans already have. */
+function createSender() {
+  let next: RecordedSpan;
+  const ids: IdGenerator = { generateTraceId: () => next.traceId, generateSpanId: () => next.id };
+
+  function parentContext({ traceId, parentId }: RecordedSpan) {
+    if (parentId === undefined) return ROOT_CONTEXT;
+    return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId: parentId, traceFlags: TraceFlags.SAMPLED });
+  }
+
+  function send(span: RecordedSpan): void {
+    next = span;
+    const { name, attributes, failed, beganAt, endedAt, options } = span;
+    const { epochMs } = span.trace;
+    const linked = remoteSpanOf(options.link);
+    const sent = trace.getTracer('content-platform').startSpan(
+      name,
+      {
+        kind: kinds[options.kind],
+        attributes,
+        links: linked ? [{ context: linked }] : [],
+        startTime: epochMs + beganAt,
+      },
+      parentContext(span),
+    );
+    if (failed) sent.setStatus({ code: SpanStatusCode.ERROR });
+    sent.end(epochMs + endedAt!);
+  }
+
+  return { ids, send };
+}
+
 /** Starts tracing. The SDK reads further settings from OTEL_EXPORTER_OTLP_*, OTEL_BSP_* and OTEL_RESOURCE_ATTRIBUTES. */
-export function startTelemetry({ service, ratio }: TelemetryConfig): void {
+export function startTelemetry(service: string, ratio: number): void {
   setGlobalErrorHandler(createThrottledWarning(createLogger(service)));
   const { ids, send } = createSender();
   const sdk = new NodeSDK({

@@ -1,4 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
+import { createLogger } from '../logger.ts';
+import { createThrottledWarning } from './start.ts';
 import { createTracer, type RecordedSpan } from './tracer.ts';
 
 const traceId = 'a'.repeat(32);
@@ -40,7 +42,7 @@ test('a failed client span alone does not send the trace', () => {
   expect(names()).toEqual([]);
 });
 
-test('keep() on a part sends the trace', () => {
+test('forceSampling() on a part sends the trace', () => {
   const tracer = tracerWith(0);
   const request = tracer.begin('request', unsampled)!;
   expect(request.sentTraceId).toBeUndefined();
@@ -95,4 +97,13 @@ test('makes no client spans outside a request', () => {
   expect(tracer.begin('query', { kind: 'client' })).toBeUndefined();
   const request = tracer.begin('request', { kind: 'server' })!;
   request.run(() => tracer.outside(() => expect(tracer.active()).toBeUndefined()));
+});
+
+test('logs an unavailable collector once a minute', () => {
+  const lines: Record<string, unknown>[] = [];
+  const write = (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>);
+  let ms = 0;
+  const complain = createThrottledWarning(createLogger('test', 'info', { write }), () => ms);
+  for (; ms < 150_000; ms += 100) complain(new Error('connect ECONNREFUSED'));
+  expect(lines.map(({ batches }) => batches)).toEqual([1, 600, 600]);
 });

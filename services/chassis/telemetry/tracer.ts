@@ -16,7 +16,6 @@ interface TracerOptions {
   /** Part of the requests that are neither slow nor failed whose traces are sent, 0 to 1. */
   ratio: number;
   send(span: RecordedSpan): void;
-  /** Sends the remaining spans. */
   shutdown(): Promise<void>;
 }
 
@@ -32,7 +31,6 @@ interface LocalTrace {
   /** Whether the trace is sent regardless of the sampling decision. */
   wanted: boolean;
   ended: boolean;
-  /** The client spans that have ended. */
   readonly spans: RecordedSpan[];
 }
 

@@ -17,13 +17,11 @@ export const publicGet = {
   responses: { 200: { description: '', schema: z.unknown() } },
 } as const;
 
-/** The callers, by their tokens. */
 const callers: Record<string, Caller> = {
   person: { kind: 'user', id: 1, sessionId: 's', mustChangePassword: false, scopes: new Set() },
   machine: { kind: 'machine', clientId: 'cms', scopes: new Set(['cache:clear']) },
 };
 
-/** Serves a service with these routes on a free port. */
 export async function serve(routes: readonly Route[]) {
   const log: string[] = [];
   const metrics = createMetrics('auth');

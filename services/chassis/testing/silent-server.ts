@@ -8,7 +8,6 @@ export async function startSilentServer() {
   await once(server.listen(0, '127.0.0.1'), 'listening');
   return {
     port: (server.address() as AddressInfo).port,
-    /** Number of accepted connections. */
     accepted: () => sockets.length,
     close(): void {
       server.close();

@@ -96,7 +96,10 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TestKey & {
     Buffer.from(jwk.n!, 'base64url'),
     JSON.stringify(jwk),
     JSON.stringify({ keys: [jwk] }),
-    ...[jwk.n!, jwk.e!, kid, '', '\0', 'secret', 'null', 'undefined', '[object Object]'],
+    jwk.n!,
+    jwk.e!,
+    kid,
+    ...lists.secrets,
   ];
   for (const bits of ['256', '384', '512'])
     for (const secret of secrets) {

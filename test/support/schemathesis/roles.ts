@@ -77,9 +77,7 @@ function client(name: Asker['name'], id: string, secret: string): Asker {
   return { name, logins: [login(id, '/api/token', body, '/access_token')], peers: [] };
 }
 
-/**
- * Creates all callers: anonymous, users of each role, the content server, and a machine client with every other scope.
- */
+/** Creates all callers: anonymous, users of each role, the content server, and a client with every other scope. */
 export async function newAskers(): Promise<Asker[]> {
   const others = contract.machineScopes.filter((scope) => scope !== 'cache:clear');
   const id = `schemathesis-${randomUUID()}`.slice(0, 30);

@@ -18,7 +18,6 @@ export interface Settings {
   examples: number;
 }
 
-/** The JSON report of schemathesis. */
 interface Report {
   running_time: number;
   operations: Record<string, unknown>;
@@ -34,11 +33,8 @@ type Counts = Record<string, Record<string, number>>;
 
 export interface Run {
   report: Report;
-  /** Number of outcomes of each check. */
   checks: Counts;
-  /** Number of responses by operation and status. */
   statuses: Counts;
-  /** The text output of schemathesis. */
   output: string;
   code: number;
   /** The folder with its inputs and outputs; kept after a finding. */
@@ -91,7 +87,6 @@ function configuration({ logins, peers }: Asker): string {
   return `${common}\n${auth.join('\n')}\n`;
 }
 
-/** The input of hooks.py. */
 function surrounding({ name, leaver }: Asker, accounts: readonly number[]): object {
   return {
     gateway: stack().gateway,
@@ -102,11 +97,7 @@ function surrounding({ name, leaver }: Asker, accounts: readonly number[]): obje
   };
 }
 
-/**
- * Runs schemathesis against the stack as `asker`.
- * @param programs its folder of programs
- * @param accounts ids of users that must not be changed
- */
+/** Runs schemathesis, whose programs are in a folder, as `asker`. Requests must not change the users `accounts`. */
 export async function runSchemathesis(
   programs: string,
   asker: Asker,

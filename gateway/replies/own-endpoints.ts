@@ -3,6 +3,7 @@ import { etagOf, HttpError, matchesIfNoneMatch } from '@content-platform/chassis
 import { asyncapi } from '@content-platform/contract/asyncapi';
 import { openapi } from '@content-platform/contract/openapi';
 import type { Middleware } from '../request-context.ts';
+import type { Upstream } from '../upstream/upstream.ts';
 
 const ours = (name: string) => readFileSync(new URL(`docs/${name}`, import.meta.url));
 const swagger = (name: string) => readFileSync(new URL(import.meta.resolve(`swagger-ui-dist/${name}`)));
@@ -56,5 +57,18 @@ export function createDocuments(publicUrl: string): Record<string, Middleware> {
       if (!asset) throw new HttpError('not_found', 'The file was not found.');
       return asset(request, response, next);
     },
+  };
+}
+
+/** Creates the handler of /health, which lists the reachable services. The status is always 200: the gateway is up. */
+export function showHealth(upstreams: ReadonlyMap<string, Upstream>): Middleware {
+  return async (_request, response) => {
+    const states = await Promise.all(
+      [...upstreams].map(async ([name, { isUp }]) => [name, await isUp()] as const),
+    );
+    response.set('Cache-Control', 'no-store').json({
+      status: states.every(([, isUp]) => isUp) ? 'ok' : 'degraded',
+      services: Object.fromEntries(states.map(([name, isUp]) => [name, isUp ? 'up' : 'down'])),
+    });
   };
 }
