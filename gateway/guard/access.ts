@@ -18,7 +18,6 @@ import type { RateLimits } from './rate-limit.ts';
 
 type Methods = ReadonlyMap<string, Endpoint>;
 
-/** Finds the endpoints at a path; undefined if there are none. */
 export type Allowlist = (path: string) => Methods | undefined;
 
 function matches(template: string[], segments: string[]): boolean {

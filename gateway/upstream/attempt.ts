@@ -26,7 +26,6 @@ import { forwardBuffered } from './forward-buffered.ts';
 import type { Instances } from './instances.ts';
 import { isForeignReply, replyHeaders, type RequestHeaders } from './proxy-headers.ts';
 
-/** Fields that all attempts at one service share. */
 export interface Service {
   name: string;
   instances: Instances;

@@ -88,7 +88,6 @@ export const redisUrl = z
   .describe(
     'URL of Redis 7 or newer: `redis://…`, `redis-sentinel://…` or `redis-cluster://…`, with TLS `rediss…`',
   );
-/** The address of a service's public listener. */
 export const serviceUrl = (name: ServiceName) =>
   url('http:', 'https:')
     .default(`http://127.0.0.1:${portOf(name)}`)

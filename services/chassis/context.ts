@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 /** The current request, for logs and measurements in the layers below. */
 export interface RequestContext {
   requestId: string;
-  /** Template from the contract. */
   route: string;
   /** Number of database calls so far, and their total time in ms. */
   database: { calls: number; ms: number };

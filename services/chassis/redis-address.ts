@@ -20,7 +20,6 @@ export type RedisAddress =
   | { form: 'sentinel'; sentinels: HostPort[]; name: string; access: RedisAccess }
   | { form: 'cluster'; nodes: HostPort[]; access: RedisAccess };
 
-/** The forms that parseRedisUrl accepts, for error messages. */
 export const redisForms =
   "redis://host:6379, redis-sentinel://host:26379,host:26379/<primary's name> or redis-cluster://host:6379,host:6379, each with user:password@ where needed, and as rediss… for TLS";
 

@@ -8,7 +8,6 @@ import { deleteWith, firstRetentionMs } from './retention.ts';
 
 export interface SlowRequest {
   method: string;
-  /** Template from the contract. */
   route: string;
   status: number;
   duration_ms: number;
