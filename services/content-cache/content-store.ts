@@ -38,10 +38,7 @@ export function createContentStore(query: Database['query']) {
   }
 
   return {
-    /**
-     * Returns one view of a record, null when it does not exist. Runs one statement outside any transaction, which lets
-     * the cache keep the result.
-     */
+    /** Returns one view of a record, null if it is absent. One statement outside any transaction, as the cache requires. */
     async load(model: Model, id: number, view: View): Promise<LoadedRecord | null> {
       const [record] = await read('read_record', view, model, 'id = $2', id);
       return record ?? null;

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { deleteExpired, type Database } from '@content-platform/chassis';
+import { deleteExpired, statements, type Database } from '@content-platform/chassis';
 import type {
   FailedJob,
   FailedJobClass,
@@ -21,8 +21,7 @@ export interface NewFailedJob extends Unprocessable {
 
 type JobFilter = Omit<Query<typeof listFailedJobs>, 'limit' | 'cursor'>;
 
-export interface StoredJob {
-  id: number;
+interface StoredJob {
   class: FailedJobClass;
   value: Buffer | null;
 }
@@ -86,21 +85,22 @@ export type FailedJobStore = ReturnType<typeof createFailedJobStore>;
 
 /** Stores unprocessable events. All methods throw HttpError 503 while PostgreSQL is unreachable. */
 export function createFailedJobStore(query: Database['query']) {
+  const { rows, first, affects } = statements(query);
+
   async function one(operation: string, text: string, values: unknown[]): Promise<FailedJob | undefined> {
-    const { rows } = await query<Row>(operation, text, values);
-    return rows[0] && toJob(rows[0]);
+    const row = await first<Row>(operation, text, values);
+    return row && toJob(row);
   }
 
   return {
     /** Stores a job. Returns false if the job exists (a redelivery), or if the topic has an open `events_lost`. */
-    async add(job: NewFailedJob): Promise<boolean> {
+    add(job: NewFailedJob): Promise<boolean> {
       const text = `INSERT INTO content.failed_job
           (class, error, topic, "partition", "offset", key, value, message_at, model)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`;
       const { topic, partition, offset, key, value, messageAt, model } = job;
       const rest = [topic, partition, offset, key, value, messageAt, model];
-      const { rowCount } = await query('insert_failed_job', text, [job.class, storable(job.error), ...rest]);
-      return rowCount === 1;
+      return affects('insert_failed_job', text, [job.class, storable(job.error), ...rest]);
     },
 
     /** Returns jobs with ids below `before`, newest first: fewer than `limit` if their values are large. */
@@ -115,9 +115,9 @@ export function createFailedJobStore(query: Database['query']) {
         SELECT ${columns}, (SELECT count(*)::int FROM newest) AS found FROM content.failed_job JOIN place USING (id)
         WHERE place <= $6 AND (bytes <= $7 OR place = 1) ORDER BY id DESC`;
       const values = [...filterValues(filter), before ?? null, limit, maxPageBytes];
-      const { rows } = await query<Row & { found: number }>('list_failed_jobs', text, values);
-      const items = rows.map(toJob);
-      const hasNext = (rows[0]?.found ?? 0) > items.length;
+      const found = await rows<Row & { found: number }>('list_failed_jobs', text, values);
+      const items = found.map(toJob);
+      const hasNext = (found[0]?.found ?? 0) > items.length;
       return { items, next_cursor: hasNext ? String(items.at(-1)!.id) : null };
     },
 
@@ -128,8 +128,7 @@ export function createFailedJobStore(query: Database['query']) {
           FROM content.failed_job WHERE ${matches} GROUP BY class)
         SELECT ${columns}, count, first_failed_at, last_failed_at
         FROM groups JOIN content.failed_job USING (id) ORDER BY count DESC, class`;
-      const { rows } = await query<GroupRow>('group_failed_jobs', text, filterValues(filter));
-      return rows.map((row) => ({
+      return (await rows<GroupRow>('group_failed_jobs', text, filterValues(filter))).map((row) => ({
         class: row.class,
         count: row.count,
         first_failed_at: row.first_failed_at.toISOString(),
@@ -142,17 +141,12 @@ export function createFailedJobStore(query: Database['query']) {
       one('read_failed_job', `SELECT ${columns} FROM content.failed_job WHERE id = $1`, [id]),
 
     /** Deletes a job. Returns false if there is none. */
-    async remove(id: number): Promise<boolean> {
-      const text = 'DELETE FROM content.failed_job WHERE id = $1';
-      return (await query('delete_failed_job', text, [id])).rowCount === 1;
-    },
+    remove: (id: number) =>
+      affects('delete_failed_job', 'DELETE FROM content.failed_job WHERE id = $1', [id]),
 
     /** Returns the fields that a retry needs. */
-    async load(id: number): Promise<StoredJob | undefined> {
-      const text = 'SELECT class, value FROM content.failed_job WHERE id = $1';
-      const { rows } = await query<Omit<StoredJob, 'id'>>('load_failed_job', text, [id]);
-      return rows[0] && { id, ...rows[0] };
-    },
+    load: (id: number) =>
+      first<StoredJob>('load_failed_job', 'SELECT class, value FROM content.failed_job WHERE id = $1', [id]),
 
     /** Stores the result of a retry: success, or a new failure. Returns undefined if the job was deleted. */
     recordRetry: (id: number, failure?: { class: FailedJobClass; error: string }) =>
@@ -168,7 +162,7 @@ export function createFailedJobStore(query: Database['query']) {
       const text = `SELECT count(*)::int AS matched, coalesce(max(id), 0)::float8 AS newest
         FROM content.failed_job WHERE ${matches}`;
       const values = filterValues(filter);
-      return (await query<{ matched: number; newest: number }>('match_failed_jobs', text, values)).rows[0]!;
+      return (await first<{ matched: number; newest: number }>('match_failed_jobs', text, values))!;
     },
 
     /** Deletes up to 100 matching jobs with ids up to `newest`, and returns how many. Skips jobs that are being changed. */
@@ -195,7 +189,7 @@ export function createFailedJobStore(query: Database['query']) {
       const text = `SELECT id::float8 AS id FROM content.failed_job WHERE ${matches}
         ORDER BY attempts, failed_job.id LIMIT $5`;
       const values = [...filterValues({ ...filter, state: 'open' }), limit];
-      return (await query<{ id: number }>('list_open_jobs', text, values)).rows.map(({ id }) => id);
+      return (await rows<{ id: number }>('list_open_jobs', text, values)).map(({ id }) => id);
     },
   };
 }

@@ -39,10 +39,7 @@ const select = `SELECT id::float8 AS id, at, source, requested_by, target, keys_
     AND ($4::bigint IS NULL OR (at, invalidation.id) < (SELECT at, id FROM content.invalidation WHERE id = $4))
   ORDER BY at DESC, invalidation.id DESC LIMIT $5`;
 
-/**
- * Records every clear. Rows are written in batches, so that requests and events do not wait. A crash loses the last
- * batch, which is acceptable: no decision depends on these rows, and the log has each clear.
- */
+/** Records every clear in batches, so that requests and events do not wait. A crash loses rows; the log has each clear. */
 export function createInvalidationLog(query: Database['query'], logger: Logger) {
   // Redaction costs more than the rest of a line, and these four fields hold no secrets.
   const lines = logger.child({}, { redact: [] });
@@ -91,10 +88,7 @@ export function createInvalidationLog(query: Database['query'], logger: Logger) 
       // Not for every row of a full queue: while PostgreSQL is unreachable only the timer retries.
       if (queue.length % maxBatch === 0) void flush();
     },
-    /**
-     * Lists rows, newest first: those after the row with the id `after`. The rows of this process are complete. Throws
-     * HttpError 503 while PostgreSQL is unreachable.
-     */
+    /** Lists rows after the row with the id `after`, newest first. The rows of this process are complete. */
     async list({ model, id, since }: InvalidationFilter, after: number | undefined, limit: number) {
       await flush();
       const targets = model && id && [targetName({ model, id }), targetName({ model, id: null })];

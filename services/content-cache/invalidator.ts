@@ -11,9 +11,7 @@ export interface Target {
 }
 
 /** Returns `<model>:<id>` or `<model>:*`. */
-export function targetName({ model, id }: Target): string {
-  return `${model}:${id ?? '*'}`;
-}
+export const targetName = ({ model, id }: Target): string => `${model}:${id ?? '*'}`;
 
 /** The origin of a clear. */
 export interface Requester {
@@ -27,9 +25,8 @@ type SingleClearer = Omit<CacheClearer, 'clearRecords'>;
 
 /** Waits until all of `work` has settled. Then rejects with the first error, if any. */
 export async function settleAll(work: Promise<unknown>[]): Promise<void> {
-  const outcomes = await Promise.allSettled(work);
-  const failed = outcomes.find((outcome) => outcome.status === 'rejected');
-  if (failed) throw failed.reason;
+  await Promise.allSettled(work);
+  await Promise.all(work);
 }
 
 /** Sends the clear of a target to the cache. */

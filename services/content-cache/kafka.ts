@@ -1,4 +1,4 @@
-import { Kafka, logLevel, type KafkaConfig, type SASLOptions } from 'kafkajs';
+import { Kafka, logLevel, type SASLOptions } from 'kafkajs';
 import { z } from 'zod';
 import { ConfigError, flag, list, type Logger } from '@content-platform/chassis';
 
@@ -21,18 +21,13 @@ export const kafkaConfig = {
 type Settings = z.output<z.ZodObject<typeof kafkaConfig>>;
 
 function login(settings: Settings): { sasl?: SASLOptions } {
-  const {
-    KAFKA_SASL_MECHANISM: mechanism,
-    KAFKA_SASL_USERNAME: username,
-    KAFKA_SASL_PASSWORD: password,
-  } = settings;
+  const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username } = settings;
+  const { KAFKA_SASL_PASSWORD: password } = settings;
   if (!mechanism) return {};
-  if (!username || !password) {
-    throw new ConfigError(
-      'KAFKA_SASL_MECHANISM is set, so KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD must be, too',
-    );
-  }
-  return { sasl: { mechanism, username, password } as SASLOptions };
+  if (username && password) return { sasl: { mechanism, username, password } as SASLOptions };
+  throw new ConfigError(
+    'KAFKA_SASL_MECHANISM is set, so KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD must be, too',
+  );
 }
 
 /** kafkajs reports each failed attempt as an error and then retries, so its errors are logged as warnings. */
@@ -41,7 +36,7 @@ const levels = { [logLevel.ERROR]: 'warn', [logLevel.WARN]: 'warn' } as const;
 /** Creates a Kafka client with time limits that logs to `logger`. Returns undefined if no brokers are set. */
 export function createKafka(settings: Settings, clientId: string, logger: Logger): Kafka | undefined {
   if (settings.KAFKA_BROKERS.length === 0) return undefined;
-  const config: KafkaConfig = {
+  return new Kafka({
     clientId,
     brokers: settings.KAFKA_BROKERS,
     ssl: settings.KAFKA_SSL,
@@ -55,6 +50,5 @@ export function createKafka(settings: Settings, clientId: string, logger: Logger
         const name = levels[level as keyof typeof levels] ?? 'debug';
         logger[name]({ kafka: error as unknown }, `kafka: ${message}`);
       },
-  };
-  return new Kafka(config);
+  });
 }

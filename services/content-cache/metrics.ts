@@ -57,12 +57,8 @@ interface Observed {
 }
 
 /** Resolves with undefined if `work` fails or takes longer than `scrapeMs`. */
-function inTime<T>(work: Promise<T>): Promise<T | undefined> {
-  return withTimeout(
-    work.catch(() => undefined),
-    scrapeMs,
-  );
-}
+const inTime = <T>(work: Promise<T>): Promise<T | undefined> =>
+  withTimeout<T, undefined>(work, scrapeMs).catch(() => undefined);
 
 /** Registers metrics that are read at each scrape. A metric that cannot be read in time keeps its last value. */
 export function observe({ measured, registry }: Metrics, observed: Observed): void {

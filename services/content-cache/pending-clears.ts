@@ -1,4 +1,4 @@
-import { repeat, type Database, type Logger } from '@content-platform/chassis';
+import { repeat, statements, type Database, type Logger } from '@content-platform/chassis';
 import type { Model } from '@content-platform/contract';
 import type { CacheClearer, ContentCache } from './cache/index.ts';
 import {
@@ -18,7 +18,6 @@ interface Row {
 }
 
 const pageSize = 500;
-const intervalMs = 1_000;
 
 // In a fixed order, so that two calls with the same records cannot deadlock.
 const add = `INSERT INTO content.pending_clear (model, record_id, requested_by, source)
@@ -45,12 +44,11 @@ export type PendingClears = ReturnType<typeof createPendingClears>;
  * id, which the removal after the older clear does not match.
  */
 export function createPendingClears(query: Database['query'], invalidator: Invalidator, logger: Logger) {
-  async function readPage(after = '0'): Promise<Row[]> {
-    return (await query<Row>('list_pending_clears', page, [after])).rows;
-  }
+  const { rows, first, run } = statements(query);
+  const readPage = (after = '0') => rows<Row>('list_pending_clears', page, [after]);
 
   async function carryOutPage(clearer: CacheClearer): Promise<number> {
-    const rows = await readPage();
+    const found = await readPage();
     const done: string[] = [];
     async function clear({ pendingId, target, requestedBy, createdAt }: Row) {
       await invalidator.clear(clearer, target, {
@@ -61,63 +59,51 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
       done.push(pendingId);
     }
     try {
-      await settleAll(rows.map(clear));
+      await settleAll(found.map(clear));
     } finally {
-      if (done.length > 0) await query('delete_pending_clears', remove, [done]);
+      if (done.length > 0) await run('delete_pending_clears', remove, [done]);
     }
-    return rows.length;
+    return found.length;
   }
 
-  /** Carries out all stored clears and removes their rows. @throws the error of the cache or of PostgreSQL */
+  /** Carries out all stored clears and removes their rows. Throws the errors of the cache and of `query`. */
   async function carryOut(clearer: CacheClearer): Promise<void> {
     while ((await carryOutPage(clearer)) > 0);
   }
 
   return {
-    /**
-     * Stores the refused clears of different records; null stands for the whole model.
-     * @throws HttpError 503 while PostgreSQL is unreachable
-     */
-    async add(model: Model, ids: readonly (number | null)[], requester: Requester): Promise<void> {
-      await query('insert_pending_clear', add, [model, ids, requester.requestedBy, requester.source]);
-    },
+    /** Stores the refused clears of different records; null stands for the whole model. Throws the errors of `query`. */
+    add: (model: Model, ids: readonly (number | null)[], { requestedBy, source }: Requester) =>
+      run('insert_pending_clear', add, [model, ids, requestedBy, source]),
 
     /** Returns the names of those records that a stored clear covers, by id or by model. */
     async among(records: readonly { model: Model; id: number }[]): Promise<Set<string>> {
       const values = [records.map(({ model }) => model), records.map(({ id }) => id)];
-      const { rows } = await query<Target>('find_pending_clears', findCovered, values);
-      return new Set(rows.map(targetName));
+      return new Set((await rows<Target>('find_pending_clears', findCovered, values)).map(targetName));
     },
 
     /** Returns the number of stored clears of all processes. */
     async count(): Promise<number> {
-      return (await query<{ count: number }>('count_pending_clears', countAll)).rows[0]!.count;
+      return (await first<{ count: number }>('count_pending_clears', countAll))!.count;
     },
 
     carryOut,
 
     /** Clears the stored targets in a part of the cache. Keeps the rows for the other parts. Throws as carryOut() does. */
     async carryOutForPrimary(clearer: CacheClearer): Promise<void> {
-      let rows: Row[] = [];
+      let found: Row[] = [];
       do {
-        rows = await readPage(rows.at(-1)?.pendingId);
-        await Promise.all(rows.map(({ target }) => clearTarget(clearer, target)));
-      } while (rows.length === pageSize);
+        found = await readPage(found.at(-1)?.pendingId);
+        await Promise.all(found.map(({ target }) => clearTarget(clearer, target)));
+      } while (found.length === pageSize);
     },
 
-    /**
-     * Carries out stored clears every second, because Redis also refuses without a disconnect, and other processes store
-     * clears. Returns a function that stops this.
-     */
+    /** Carries out stored clears every second, also those of other processes. Returns a function that stops this. */
     watch(cache: ContentCache): () => Promise<void> {
       const work = async () => {
         if (cache.state === 'usable' || cache.state === 'partial') await carryOut(cache);
       };
-      return repeat(work, {
-        everyMs: intervalMs,
-        logger,
-        failure: 'pending clears not carried out; retrying',
-      });
+      return repeat(work, { everyMs: 1_000, logger, failure: 'pending clears not carried out; retrying' });
     },
   };
 }

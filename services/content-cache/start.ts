@@ -41,20 +41,14 @@ export const retention: RetentionSteps = (query) => ({
     deleteExpired(query, 'clean_invalidations', 'content.invalidation', `at < now() - interval '30 days'`),
 });
 
-function logState(logger: Logger) {
-  return (state: CacheState, reason?: Error) => {
-    if (state === 'unavailable') logger.warn({ error: reason }, 'Redis unreachable; reads bypass the cache');
-    else if (state === 'partial')
-      logger.warn({ error: reason }, 'Redis partly unreachable; reads of its keys bypass the cache');
-    else logger.info({ state }, 'cache state changed');
-  };
-}
+const logState = (logger: Logger) => (state: CacheState, error?: Error) => {
+  if (state === 'unavailable') logger.warn({ error }, 'Redis unreachable; reads bypass the cache');
+  else if (state === 'partial')
+    logger.warn({ error }, 'Redis partly unreachable; reads of its keys bypass the cache');
+  else logger.info({ state }, 'cache state changed');
+};
 
-/**
- * Connects to the stores and builds the app. PostgreSQL must be reachable; Redis and Kafka may become so later.
- *
- * @throws ConfigError for a Redis on which the protocol cannot run
- */
+/** Connects to the stores and builds the app. PostgreSQL must be reachable. Throws ConfigError for an unsupported Redis. */
 export async function startContentCache(
   process: ProcessContext<ConfigOf<typeof contentCacheConfig>>,
   forTests: Pick<EventsOptions, 'topic' | 'group' | 'sessionTimeoutMs'> & {

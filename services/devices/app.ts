@@ -1,22 +1,20 @@
 import * as contract from '@content-platform/contract';
 import { createService, handle, type ServiceOptions } from '@content-platform/chassis';
-import type { DeviceStore } from './device-store.ts';
-import { deleteDevice } from './endpoints/delete-device.ts';
-import { deviceFeedback } from './endpoints/device-feedback.ts';
-import { listDeviceTokens } from './endpoints/list-device-tokens.ts';
-import { listDevices } from './endpoints/list-devices.ts';
-import { registerFcmToken } from './endpoints/register-fcm-token.ts';
+import {
+  deleteDevice,
+  type DeviceDeps,
+  deviceFeedback,
+  listDevices,
+  listDeviceTokens,
+  registerFcmToken,
+} from './endpoints/devices.ts';
 
-interface DevicesDeps extends Omit<ServiceOptions, 'name'> {
-  devices: DeviceStore;
-}
-
-export function createDevices({ devices, ...options }: DevicesDeps) {
-  return createService({ name: 'devices', ...options }, [
-    handle(contract.registerFcmToken, registerFcmToken({ devices })),
-    handle(contract.listDevices, listDevices({ devices })),
-    handle(contract.deleteDevice, deleteDevice({ devices })),
-    handle(contract.listDeviceTokens, listDeviceTokens({ devices })),
-    handle(contract.deviceFeedback, deviceFeedback({ devices })),
+export function createDevices(deps: Omit<ServiceOptions, 'name'> & DeviceDeps) {
+  return createService({ ...deps, name: 'devices' }, [
+    handle(contract.registerFcmToken, registerFcmToken(deps)),
+    handle(contract.listDevices, listDevices(deps)),
+    handle(contract.deleteDevice, deleteDevice(deps)),
+    handle(contract.listDeviceTokens, listDeviceTokens(deps)),
+    handle(contract.deviceFeedback, deviceFeedback(deps)),
   ]);
 }

@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto';
-import { createSemaphore, deleteExpired, type Database, HttpError } from '@content-platform/chassis';
+import {
+  createSemaphore,
+  deleteExpired,
+  type Database,
+  HttpError,
+  statements,
+} from '@content-platform/chassis';
 import type { Body, Device, registerFcmToken } from '@content-platform/contract';
 
 type Query = Database['query'];
@@ -24,43 +30,39 @@ const endingLock = `hashtext('devices.ended_session')`;
 const hashOf = (token: string) => createHash('sha256').update(token).digest();
 
 // Without the complete token: the end of even the shortest one lacks its first character.
-const columns = `id, platform, name, right(substr(token, 2), 6) AS token_end, registered_at, last_seen_at,
+const columns = `id::float8 AS id, platform, name, right(substr(token, 2), 6) AS token_end, registered_at, last_seen_at,
   last_seen_at < now() - make_interval(days => ${unseenDays.stale}) AS stale`;
 
-interface Row extends Omit<Device, 'id' | 'registered_at' | 'last_seen_at'> {
-  id: string;
+interface Row extends Omit<Device, 'registered_at' | 'last_seen_at'> {
   registered_at: Date;
   last_seen_at: Date;
 }
 
-/** Converts a row to a device: PostgreSQL's bigint arrives as text. */
-function toDevice<R extends Row>(row: R) {
-  return {
-    ...row,
-    id: Number(row.id),
-    registered_at: row.registered_at.toISOString(),
-    last_seen_at: row.last_seen_at.toISOString(),
-  };
-}
+const toDevice = <R extends Row>(row: R) => ({
+  ...row,
+  registered_at: row.registered_at.toISOString(),
+  last_seen_at: row.last_seen_at.toISOString(),
+});
 
 export type DeviceStore = ReturnType<typeof createDeviceStore>;
 
 /** Stores devices by the SHA-256 of their tokens. All functions throw the errors of `query`. */
 export function createDeviceStore({ query, transaction }: Pick<Database, 'query' | 'transaction'>) {
+  const { rows, first, affects, run } = statements(query);
   const registering = createSemaphore(maxRegistering);
 
   /** Returns a function that reads devices with `more` columns. */
   function lister<More extends object>(operation: string, more = '') {
     const text = `SELECT ${columns}${more} FROM devices.device
-                  WHERE user_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`;
+                  WHERE user_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY device.id DESC LIMIT $3`;
     return async (userId: number, before: number | undefined, limit: number) => {
-      const { rows } = await query<Row & More>(operation, text, [userId, before ?? null, limit]);
-      return rows.map((row) => toDevice(row));
+      const found = await rows<Row & More>(operation, text, [userId, before ?? null, limit]);
+      return found.map((row) => toDevice(row));
     };
   }
 
   /** Deletes the user's least recently seen devices beyond the maximum, but never the newest one. */
-  async function trim(ask: Query, userId: number, newest: string): Promise<void> {
+  async function trim(ask: Query, userId: number, newest: number): Promise<void> {
     // A locked device is just moving to another user; waiting for its lock could be a deadlock with that registration.
     const text = `DELETE FROM devices.device WHERE id IN (
                     SELECT id FROM devices.device WHERE id = ANY (ARRAY(
@@ -76,12 +78,8 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
      * becomes a new device of this user, without the data of the old one. The device belongs to the session and is deleted
      * when the session ends. Throws 401 if it has ended.
      */
-    register(
-      userId: number,
-      sessionId: number,
-      registration: Body<typeof registerFcmToken>,
-    ): Promise<Device> {
-      const { token, platform = null, name = null, app_version = null } = registration;
+    register(userId: number, sessionId: number, device: Body<typeof registerFcmToken>): Promise<Device> {
+      const { token, platform = null, name = null, app_version = null } = device;
       const text = `
         INSERT INTO devices.device AS known (user_id, session_id, token, token_hash, platform, name, app_version)
         VALUES ($1, $7, $2, $3, $4, $5, $6)
@@ -106,9 +104,9 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
         if ((await ask('find_ended_session', isOver, [sessionId])).rowCount) {
           throw new HttpError('invalid_token', 'The session of this access token has ended.');
         }
-        const { rows } = await ask<Row>('register_device', text, values);
-        await trim(ask, userId, rows[0]!.id);
-        return toDevice(rows[0]!);
+        const row = (await statements(ask).first<Row>('register_device', text, values))!;
+        await trim(ask, userId, row.id);
+        return toDevice(row);
       };
       return registering.run(() => transaction(work));
     },
@@ -116,7 +114,7 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
     /** Returns the id in auth's feed of ended sessions up to which `endSessions` was called. */
     async endedSessionPosition(): Promise<number> {
       const text = 'SELECT after::float8 AS after FROM devices.ended_session_position';
-      return (await query<{ after: number }>('read_ended_position', text)).rows[0]!.after;
+      return (await first<{ after: number }>('read_ended_position', text))!.after;
     },
 
     /** Deletes the devices of sessions that ended, and stores how far the feed was read. */
@@ -132,9 +130,8 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
     },
 
     /** Deletes the devices of these users. */
-    async eraseUsers(userIds: readonly number[]): Promise<void> {
-      await query('erase_devices', 'DELETE FROM devices.device WHERE user_id = ANY ($1)', [userIds]);
-    },
+    eraseUsers: (userIds: readonly number[]) =>
+      run('erase_devices', 'DELETE FROM devices.device WHERE user_id = ANY ($1)', [userIds]),
 
     /** Returns the user's devices with ids below `before`, newest first. */
     list: lister('list_devices'),
@@ -144,21 +141,16 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
     listForExport: lister<{ app_version: string | null }>('export_devices', ', app_version'),
 
     /** Returns false if the user has no such device. */
-    async delete(userId: number, id: number): Promise<boolean> {
-      const text = 'DELETE FROM devices.device WHERE user_id = $1 AND id = $2';
-      return (await query('delete_device', text, [userId, id])).rowCount === 1;
-    },
+    delete: (userId: number, id: number) =>
+      affects('delete_device', 'DELETE FROM devices.device WHERE user_id = $1 AND id = $2', [userId, id]),
 
     /** Deletes the device with this token if it belongs to the user. */
-    async unregister(userId: number, token: string): Promise<void> {
+    unregister(userId: number, token: string): Promise<void> {
       const text = 'DELETE FROM devices.device WHERE user_id = $1 AND token_hash = $2';
-      await query('unregister_device', text, [userId, hashOf(token)]);
+      return run('unregister_device', text, [userId, hashOf(token)]);
     },
 
-    /**
-     * Removes the devices whose tokens are gone. A token that occurs more than once counts once, and is gone if one of its
-     * outcomes says so. Returns the numbers of removed devices and of tokens without a device.
-     */
+    /** Removes the devices whose tokens are gone by any of their outcomes. Counts removed devices and tokens without one. */
     async applyFeedback(feedback: readonly TokenFeedback[]): Promise<{ removed: number; unknown: number }> {
       // Locks in a fixed order, so that two calls with the same tokens cannot deadlock.
       const text = `
@@ -175,7 +167,7 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
             gone OR NOT EXISTS (SELECT FROM devices.device WHERE device.token_hash = told.token_hash)))::int AS unknown
         FROM told LEFT JOIN removed USING (token_hash)`;
       const values = [feedback.map(({ token }) => hashOf(token)), feedback.map(({ gone }) => gone)];
-      return (await query<{ removed: number; unknown: number }>('take_feedback', text, values)).rows[0]!;
+      return (await first<{ removed: number; unknown: number }>('take_feedback', text, values))!;
     },
   };
 }
@@ -188,10 +180,6 @@ export async function deleteUnseenDevices(query: Query): Promise<void> {
 
 /** Deletes ended sessions after a day; their access tokens lived for 15 minutes at most. Throws the errors of `query`. */
 export async function deleteEndedSessions(query: Query): Promise<void> {
-  await deleteExpired(
-    query,
-    'delete_ended_sessions',
-    'devices.ended_session',
-    "at < now() - interval '1 day'",
-  );
+  const old = `at < now() - interval '1 day'`;
+  await deleteExpired(query, 'delete_ended_sessions', 'devices.ended_session', old);
 }

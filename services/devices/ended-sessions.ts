@@ -15,19 +15,13 @@ const page = z
     last,
   }));
 
-/** A session that ended. */
-interface EndedSession {
-  sessionId: number;
-}
+type EndedSession = { sessionId: number };
 
 /** Fetches ended sessions from auth's internal listener at `url`. Rejects if auth is unavailable. */
 export const fetchEndedSessionsFrom = (url: string, fetchAsService: ServiceFetch): FetchPage<EndedSession> =>
   fetchFeedFrom(`${url}/ended-sessions`, page, fetchAsService);
 
-/**
- * Deletes the devices of sessions that end, within about a second, until the returned function is called. Auth keeps its
- * feed for 30 days.
- */
+/** Deletes the devices of ended sessions within about a second, until the returned function is called. */
 export function followEndedSessions(
   fetchPage: FetchPage<EndedSession>,
   devices: Pick<DeviceStore, 'endedSessionPosition' | 'endSessions'>,
@@ -36,11 +30,10 @@ export function followEndedSessions(
   return followFeed({
     fetchPage,
     position: devices.endedSessionPosition,
-    apply: (entries, position) =>
-      devices.endSessions(
-        entries.map(({ sessionId }) => sessionId),
-        position,
-      ),
+    apply(entries, position) {
+      const ids = entries.map(({ sessionId }) => sessionId);
+      return devices.endSessions(ids, position);
+    },
     failure: 'ended sessions not read; their devices stay until a retry succeeds',
     logger,
   });

@@ -13,10 +13,7 @@ import type { DeviceStore } from './device-store.ts';
 
 const unregistration = z.strictObject({ user_id: id, token: multiLineText(1, 4096) });
 
-/**
- * Serves the export and `POST /unregister {user_id, token}` for auth's logout, on the internal listener. 204 also for an
- * unknown device.
- */
+/** Serves the export, and `POST /unregister {user_id, token}` for auth's logout: 204 also for an unknown device. */
 export function createInternal(devices: DeviceStore, tokens: TokenVerifier, logger: Logger): Router {
   const endpoints = createInternalEndpoints(tokens, logger);
   endpoints.serve('POST', '/unregister', {

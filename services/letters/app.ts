@@ -8,9 +8,7 @@ import {
   type ServiceOptions,
 } from '@content-platform/chassis';
 import { createLetter } from './endpoints/create-letter.ts';
-import { listLetters } from './endpoints/list-letters.ts';
-import { readLetter } from './endpoints/read-letter.ts';
-import { readLetterHistory } from './endpoints/read-letter-history.ts';
+import { listLetters, readLetter, readLetterHistory } from './endpoints/read-letters.ts';
 import { updateLetter } from './endpoints/update-letter.ts';
 import { updateLetterSkippedWebform } from './endpoints/update-letter-skipped-webform.ts';
 import { createLetterStore } from './letter-store.ts';
@@ -23,15 +21,15 @@ interface LettersDeps extends Omit<ServiceOptions, 'name'> {
 }
 
 export function createLetters({ database, addToAudit, findUser, ...options }: LettersDeps) {
-  const { logger } = options;
-  const letters = createLetterStore(database.query);
+  const audit = { addToAudit, logger: options.logger };
+  const reading = { letters: createLetterStore(database.query), ...audit };
   const idempotency = createIdempotency(database.query, 'letters');
   return createService({ name: 'letters', ...options }, [
     handle(contract.updateLetterSkippedWebform, updateLetterSkippedWebform({ database, idempotency })),
     handle(contract.createLetter, createLetter({ database, idempotency, findUser })),
-    handle(contract.listLetters, listLetters({ letters })),
-    handle(contract.readLetter, readLetter({ letters, addToAudit, logger })),
-    handle(contract.readLetterHistory, readLetterHistory({ letters, addToAudit, logger })),
-    handle(contract.updateLetter, updateLetter({ database, addToAudit, logger })),
+    handle(contract.listLetters, listLetters(reading)),
+    handle(contract.readLetter, readLetter(reading)),
+    handle(contract.readLetterHistory, readLetterHistory(reading)),
+    handle(contract.updateLetter, updateLetter({ database, ...audit })),
   ]);
 }

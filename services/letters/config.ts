@@ -15,15 +15,11 @@ export const lettersConfig = {
   SERVICE_SECRET: serviceSecret,
 };
 
-/**
- * Reads the settings of the admin command. AUTH_INTERNAL_URL has no default, because the auth service of another
- * installation would return the wrong user. Throws ConfigError.
- */
+/** Reads the settings of the admin command. AUTH_INTERNAL_URL has no default: another auth would find the wrong user. */
 export function readAdminConfig() {
-  const shape = {
+  return readConfig({
     DATABASE_URL: databaseUrl,
     AUTH_INTERNAL_URL: url('http:', 'https:'),
     SERVICE_SECRET: serviceSecret,
-  };
-  return readConfig(shape);
+  });
 }

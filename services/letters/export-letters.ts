@@ -2,10 +2,7 @@ import { jsonArray, rowsOf } from '@content-platform/chassis';
 import type { Letter } from '@content-platform/contract';
 import type { LetterStore } from './letter-store.ts';
 
-/**
- * Returns a function that lists a user's letters with their histories, as JSON in parts. It reads both lists in the order of
- * the letters, because one letter can have thousands of entries.
- */
+/** Returns a function that lists a user's letters, in parts, because one letter can have thousands of history entries. */
 export const exportLetters = (store: LetterStore) => async (userId: number) => {
   const letters = await rowsOf<Letter>((last) => store.list(userId, undefined, last?.id, 100));
   const history = await rowsOf(store.historyOf(userId, 500));

@@ -1,4 +1,4 @@
-import { type Database, runInBatches } from '@content-platform/chassis';
+import { type Database, runInBatches, statements } from '@content-platform/chassis';
 import type { Letter, LetterEvent, LetterState } from '@content-platform/contract';
 
 /** The owner of letters: the user with this id, or any user. */
@@ -17,26 +17,23 @@ export interface HistoryEntry {
   details: Record<string, unknown>;
 }
 
-interface Row extends Omit<Letter, 'id' | 'user_id' | 'version' | 'created_at' | 'updated_at'> {
-  id: string;
-  user_id: string;
-  version: string;
+interface Row extends Omit<Letter, 'created_at' | 'updated_at'> {
   created_at: Date;
   updated_at: Date;
 }
 
 interface HistoryRow extends HistoryEntry {
-  id: string;
+  id: number;
   at: Date;
   actor: string;
 }
 
 // The reply keeps this order, and its ETag depends on it.
-const columns = `id, user_id, title, state,
+const columns = `id::float8 AS id, user_id::float8 AS user_id, title, state,
   (SELECT coalesce(json_agg(json_build_object('webform_id', webform_id, 'required', required,
             'skipped', skipped_at IS NOT NULL, 'skipped_at', skipped_at, 'reason', reason) ORDER BY webform_id), '[]')
    FROM letters.webform WHERE letter_id = letter.id) AS webforms,
-  version, created_at, updated_at`;
+  version::float8 AS version, created_at, updated_at`;
 const mine = '($2::bigint IS NULL OR user_id = $2)';
 
 /** History entries of a letter within 24 hours, above which its user cannot add more: they could fill the disk. */
@@ -44,32 +41,31 @@ const maxDailyEntries = 1_000;
 
 const ownerOf = (owner: LetterOwner) => (owner === 'any' ? null : owner);
 
-/** Converts a row to a letter: PostgreSQL's bigint arrives as text, and times in JSON in PostgreSQL's format. */
+/** Converts a row to a letter: times in JSON have PostgreSQL's format. */
 function toLetter(row: Row): Letter {
   return {
     ...row,
-    id: Number(row.id),
-    user_id: Number(row.user_id),
     webforms: row.webforms.map((webform) => ({
       ...webform,
       skipped_at: webform.skipped_at && new Date(webform.skipped_at).toISOString(),
     })),
-    version: Number(row.version),
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
   };
 }
 
-const toEntry = (row: HistoryRow) => ({ ...row, id: Number(row.id), at: row.at.toISOString() });
+const toEntry = <Entry extends HistoryRow>(row: Entry) => ({ ...row, at: row.at.toISOString() });
 
 export type LetterStore = ReturnType<typeof createLetterStore>;
 
 /** Stores letters. All functions throw the errors of `query`. */
 export function createLetterStore(query: Database['query']) {
+  const { rows, first, affects, run } = statements(query);
+
   async function find(id: number, whose: LetterOwner): Promise<Letter | undefined> {
     const text = `SELECT ${columns} FROM letters.letter WHERE id = $1 AND ${mine}`;
-    const { rows } = await query<Row>('find_letter', text, [id, ownerOf(whose)]);
-    return rows[0] && toLetter(rows[0]);
+    const row = await first<Row>('find_letter', text, [id, ownerOf(whose)]);
+    return row && toLetter(row);
   }
 
   return {
@@ -78,56 +74,54 @@ export function createLetterStore(query: Database['query']) {
     /** Returns the letter and locks it until the transaction ends. */
     async lock(id: number, whose: LetterOwner): Promise<Letter | undefined> {
       const text = `SELECT FROM letters.letter WHERE id = $1 AND ${mine} FOR UPDATE`;
-      const { rowCount } = await query('lock_letter', text, [id, ownerOf(whose)]);
+      const exists = await affects('lock_letter', text, [id, ownerOf(whose)]);
       // A second statement reads the letter, because a statement that waited sees the webforms as before its wait.
-      return rowCount === 1 ? find(id, whose) : undefined;
+      return exists ? find(id, whose) : undefined;
     },
 
     /** Returns the user's letters with ids below `before`, newest first. */
     async list(userId: number, state: LetterState | undefined, before: number | undefined, limit: number) {
       const text = `SELECT ${columns} FROM letters.letter
                     WHERE user_id = $1 AND ($2::text IS NULL OR state = $2) AND ($3::bigint IS NULL OR id < $3)
-                    ORDER BY id DESC LIMIT $4`;
+                    ORDER BY letter.id DESC LIMIT $4`;
       const values = [userId, state ?? null, before ?? null, limit];
-      const { rows } = await query<Row>('list_letters', text, values);
-      return rows.map(toLetter);
+      return (await rows<Row>('list_letters', text, values)).map(toLetter);
     },
 
     /** Returns the letter's history entries with ids below `before`, newest first. */
     async history(id: number, before: number | undefined, limit: number) {
-      const text = `SELECT id, at, event, actor, details FROM letters.history
-                    WHERE letter_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`;
-      const { rows } = await query<HistoryRow>('list_letter_history', text, [id, before ?? null, limit]);
-      return rows.map(toEntry);
+      const text = `SELECT id::float8 AS id, at, event, actor, details FROM letters.history
+                    WHERE letter_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY history.id DESC LIMIT $3`;
+      const found = await rows<HistoryRow>('list_letter_history', text, [id, before ?? null, limit]);
+      return found.map((row) => toEntry(row));
     },
 
     /** Returns a reader of the history of the user's letters: the newest letter first, up to `limit` entries after `last`. */
     historyOf: (userId: number, limit: number) => async (last?: { letter_id: number; id: number }) => {
-      const text = `SELECT history.id, at, event, actor, details, letter_id
+      const text = `SELECT history.id::float8 AS id, at, event, actor, details, letter_id::float8 AS letter_id
                     FROM letters.letter JOIN letters.history ON letter_id = letter.id
                     WHERE user_id = $1
                       AND ($2::bigint IS NULL OR letter.id <= $2 AND (letter.id < $2 OR history.id < $3))
                     ORDER BY letter.id DESC, history.id DESC LIMIT $4`;
       const values = [userId, last?.letter_id ?? null, last?.id ?? null, limit];
-      const { rows } = await query<HistoryRow & { letter_id: string }>('export_history', text, values);
-      return rows.map((row) => ({ ...toEntry(row), letter_id: Number(row.letter_id) }));
+      const found = await rows<HistoryRow & { letter_id: number }>('export_history', text, values);
+      return found.map((row) => toEntry(row));
     },
 
     /** Returns the time until the letter's user may change it again; 0: now. */
     async secondsUntilChange(id: number): Promise<number> {
       const text = `SELECT ceil(extract(epoch FROM at + interval '24 hours' - now()))::int AS seconds
                     FROM letters.history WHERE letter_id = $1 ORDER BY id DESC OFFSET $2 LIMIT 1`;
-      const values = [id, maxDailyEntries - 1];
-      const { rows } = await query<{ seconds: number }>('find_daily_limit', text, values);
-      return Math.max(0, rows[0]?.seconds ?? 0);
+      const entry = await first<{ seconds: number }>('find_daily_limit', text, [id, maxDailyEntries - 1]);
+      return Math.max(0, entry?.seconds ?? 0);
     },
 
     /** Skips the webform or changes the reason; null: no longer skips it. Call `saveChange` afterwards. */
-    async setSkip(id: number, webformId: number, skip: { reason: string | null } | null): Promise<void> {
+    setSkip(id: number, webformId: number, skip: { reason: string | null } | null): Promise<void> {
       const text = `UPDATE letters.webform
                     SET skipped_at = CASE WHEN $3 THEN coalesce(skipped_at, clock_timestamp()) END, reason = $4
                     WHERE letter_id = $1 AND webform_id = $2`;
-      await query('skip_webform', text, [id, webformId, skip !== null, skip?.reason ?? null]);
+      return run('skip_webform', text, [id, webformId, skip !== null, skip?.reason ?? null]);
     },
 
     /** Saves the letter's title and state, its next version, and the history entries of `actor`. */
@@ -144,7 +138,7 @@ export function createLetterStore(query: Database['query']) {
                     INSERT INTO letters.history (letter_id, at, actor, event, details)
                     SELECT $1, updated_at, $4, event, details
                     FROM changed, json_to_recordset($5) AS entry (event text, details json)`;
-      await query('change_letter', text, [id, title, state, actor, JSON.stringify(entries)]);
+      await run('change_letter', text, [id, title, state, actor, JSON.stringify(entries)]);
       return (await find(id, 'any'))!;
     },
 
@@ -165,19 +159,16 @@ export function createLetterStore(query: Database['query']) {
                     noted AS (
                       INSERT INTO letters.history (letter_id, at, actor, event, details)
                       SELECT id, created_at, $5, 'created', $6 FROM made)
-                    SELECT id FROM made`;
+                    SELECT id::float8 AS id FROM made`;
       const details = { title, state, webforms };
       const values = [userId, title, state, JSON.stringify(webforms), actor, details];
       if (id !== undefined) values.push(id);
-      const { rows } = await query<{ id: string }>('create_letter', text, values);
-      return rows[0] && Number(rows[0].id);
+      return (await first<{ id: number }>('create_letter', text, values))?.id;
     },
   };
 }
 
-/**
- * Deletes the letters of these users, and their ids in the history of other letters. Throws the errors of `query`.
- */
+/** Deletes the letters of these users, and their ids in the history of other letters. Throws the errors of `query`. */
 export async function eraseLetters(query: Database['query'], userIds: readonly number[]): Promise<void> {
   // A letter can have thousands of history entries, which its deletion deletes in one statement.
   const letters = `DELETE FROM letters.letter WHERE id = ANY (ARRAY(

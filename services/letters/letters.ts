@@ -17,9 +17,7 @@ export async function migrateLetters(url: string, logger: Logger): Promise<void>
   await migrateIdempotency({ url, schema, logger });
 }
 
-/**
- * Opens the database for commands and demo data, without the service. Throws if it is unavailable or refuses the login.
- */
+/** Opens the database for commands and demo data. Throws if it is unavailable or refuses the login. */
 export const openLetters = (databaseUrl: string): Promise<Database> =>
   openDatabase('letters', databaseUrl, migrateLetters);
 

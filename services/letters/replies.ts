@@ -8,7 +8,6 @@ import {
   type Logger,
 } from '@content-platform/chassis';
 import type { Letter } from '@content-platform/contract';
-import type { LetterStore } from './letter-store.ts';
 
 /** 404, for a letter that does not exist and for one that the caller may not see. */
 export function letterNotFound(id: number): HttpError<'not_found'> {
@@ -18,10 +17,6 @@ export function letterNotFound(id: number): HttpError<'not_found'> {
 export interface AuditDeps {
   addToAudit: AddToAudit;
   logger: Logger;
-}
-
-export interface ReadDeps extends AuditDeps {
-  letters: LetterStore;
 }
 
 /** Writes to the audit log and the log who read the letter, unless it is the caller's own. */
@@ -35,19 +30,6 @@ export async function auditReading(
   const audited = await addToAudit({ event: 'letter_read', caller, address, userId, details });
   const read = { requested_by: actorOf(caller), letter_id: id, user_id: userId, audited };
   logger.info(read, 'staff read the letter of a user');
-}
-
-/** Returns a letter of the caller, with letters:write of any user. Throws 404. */
-export async function findReadable(
-  deps: ReadDeps,
-  id: number,
-  by: { caller: Extract<Caller, { kind: 'user' }>; address: string },
-): Promise<Letter> {
-  const { caller } = by;
-  const letter = await deps.letters.find(id, caller.scopes.has('letters:write') ? 'any' : caller.id);
-  if (!letter) throw letterNotFound(id);
-  await auditReading(deps, letter, by);
-  return letter;
 }
 
 /** Throws 409 if the letter is sent or closed: its title and skipped webforms can no longer change. */

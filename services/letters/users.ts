@@ -5,10 +5,7 @@ const timeoutMs = 5_000;
 
 export type FindUser = (whom: { email: string } | { id: string }) => Promise<number | undefined>;
 
-/**
- * Looks up a user's id at auth's internal listener at `url`; undefined: the user does not exist. Throws 503 if auth
- * does not answer within 5 s.
- */
+/** Looks up a user's id at auth's internal listener at `url`. Throws 503 if auth does not answer within 5 s. */
 export function createFindUser(url: string, fetchAsService: ServiceFetch): FindUser {
   return async (whom) => {
     const signal = AbortSignal.timeout(timeoutMs);

@@ -1,24 +1,10 @@
-import {
-  createService,
-  handle,
-  type Logger,
-  type Metrics,
-  type TokenVerifier,
-} from '@content-platform/chassis';
+import { createService, handle, type ServiceOptions } from '@content-platform/chassis';
 import * as contract from '@content-platform/contract';
-import { deleteMedia } from './endpoints/delete-media.ts';
-import { listMedia } from './endpoints/list-media.ts';
-import { readMedia } from './endpoints/read-media.ts';
+import { deleteMedia, listMedia, readMedia } from './endpoints/media.ts';
 import { readVariant } from './endpoints/read-variant.ts';
 import { upload, type UploadDeps } from './endpoints/upload.ts';
 
-interface MediaUploadDeps extends UploadDeps {
-  tokens: TokenVerifier;
-  logger: Logger;
-  metrics: Metrics;
-}
-
-export function createMediaUpload(deps: MediaUploadDeps) {
+export function createMediaUpload(deps: UploadDeps & Omit<ServiceOptions, 'name'>) {
   const { tokens, logger, metrics } = deps;
   return createService({ name: 'media-upload', logger, metrics, tokens }, [
     handle(contract.upload, upload(deps)),

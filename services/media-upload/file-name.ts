@@ -1,9 +1,6 @@
 const maxCharacters = 150;
 
-/**
- * Cleans the name of an uploaded file, which is only shown to users: removes its path, invisible characters and those
- * that change the direction of writing, and shortens it; its extension stays.
- */
+/** Cleans a file's name for display: no path, no invisible or direction-changing characters, shortened; keeps its extension. */
 export function cleanName(given: string | undefined): string {
   const name = (given ?? '')
     .toWellFormed()

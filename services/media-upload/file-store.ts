@@ -4,30 +4,27 @@ import {
   type Logger,
   migrate,
   migrateIdempotency,
+  statements,
 } from '@content-platform/chassis';
 import type { VariantName } from '@content-platform/contract';
 import { checkQuota, type Quota, unlimited } from './quota.ts';
 
-interface Variant {
-  name: VariantName;
+interface Sizes {
   /** Pixels; null for a PDF. */
   width: number | null;
   height: number | null;
   bytes: number;
 }
 
-export interface NewFile {
+export interface NewFile extends Sizes {
   userId: number;
   /** The first part of the file's keys in the store. */
   object: string;
   checksum: Buffer;
   mime: string;
-  bytes: number;
   name: string;
-  width: number | null;
-  height: number | null;
   placeholder: string | null;
-  variants: Variant[];
+  variants: (Sizes & { name: VariantName })[];
 }
 
 export interface File extends NewFile {
@@ -35,18 +32,8 @@ export interface File extends NewFile {
   createdAt: Date;
 }
 
-interface Row extends Omit<File, 'id' | 'userId' | 'createdAt'> {
-  id: string;
-  user_id: string;
-  created_at: Date;
-}
-
-const columns =
-  'id, user_id, object, checksum, mime, bytes, name, width, height, placeholder, variants, created_at';
-
-function fileOf({ id, user_id, created_at, ...row }: Row): File {
-  return { ...row, id: Number(id), userId: Number(user_id), createdAt: created_at };
-}
+const columns = `id::float8 AS id, user_id::float8 AS "userId", object, checksum, mime, bytes, name, width, height,
+  placeholder, variants, created_at AS "createdAt"`;
 
 /** Returns the size of the upload and its variants; the variants of a PDF are the original itself. */
 function storedBytes({ bytes, variants }: NewFile): number {
@@ -63,28 +50,17 @@ const addPending = `pending AS (
 
 export type FileStore = ReturnType<typeof createFileStore>;
 
-/**
- * Stores rows of the table media.file. Each row names the store that has its files; `store` is the name of the current
- * one. `quota` limits what `add` accepts. All functions throw the errors of `query`.
- */
+/** Stores rows of media.file, whose files are in `store`, up to `quota`. All functions throw the errors of `query`. */
 export function createFileStore(
   { query, transaction }: Pick<Database, 'query' | 'transaction'>,
   store: string,
   quota: Quota = unlimited,
 ) {
-  async function one(
-    operation: string,
-    text: string,
-    values: readonly unknown[],
-    ask = query,
-  ): Promise<File | undefined> {
-    const { rows } = await ask<Row>(operation, text, values);
-    return rows[0] && fileOf(rows[0]);
-  }
+  const { rows, first, run } = statements(query);
 
   async function findUpload(userId: number, checksum: Buffer, ask = query): Promise<File | undefined> {
     const text = `SELECT ${columns} FROM media.file WHERE user_id = $1 AND checksum = $2 AND store = $3`;
-    return one('find_upload', text, [userId, checksum, store], ask);
+    return statements(ask).first<File>('find_upload', text, [userId, checksum, store]);
   }
 
   async function insert(file: NewFile, ask: Database['query']): Promise<File | undefined> {
@@ -99,7 +75,7 @@ export function createFileStore(
                   RETURNING ${columns}`;
     const { userId, object, checksum, mime, bytes, name, width, height, placeholder, variants } = file;
     const values = [userId, object, checksum, mime, bytes, name, width, height, placeholder];
-    return one('add_file', text, [...values, JSON.stringify(variants), store], ask);
+    return statements(ask).first<File>('add_file', text, [...values, JSON.stringify(variants), store]);
   }
 
   return {
@@ -109,9 +85,9 @@ export function createFileStore(
     checkQuota: (userId: number, bytes: number) => checkQuota(query, { userId, bytes }, quota),
 
     /** Records an upload whose files are about to be put into the store, so that a crash cannot leave unknown files. */
-    async begin({ object, userId }: Pick<NewFile, 'object' | 'userId'>): Promise<void> {
+    begin({ object, userId }: Pick<NewFile, 'object' | 'userId'>): Promise<void> {
       const text = 'INSERT INTO media.pending_object (object, store, user_id) VALUES ($1, $2, $3)';
-      await query('begin_upload', text, [object, store, userId]);
+      return run('begin_upload', text, [object, store, userId]);
     },
 
     /**
@@ -122,11 +98,8 @@ export function createFileStore(
       const { userId, checksum } = file;
       return transaction(async (ask) => {
         // Each upload of a user counts the files of the others.
-        await ask(
-          'lock_files_of_user',
-          `SELECT pg_advisory_xact_lock(hashtextextended('media.user ' || $1, 0))`,
-          [userId],
-        );
+        const lock = `SELECT pg_advisory_xact_lock(hashtextextended('media.user ' || $1, 0))`;
+        await ask('lock_files_of_user', lock, [userId]);
         for (;;) {
           const known = await findUpload(userId, checksum, ask);
           if (known) return known;
@@ -142,33 +115,33 @@ export function createFileStore(
         }
       });
     },
-    async find(userId: number, id: number): Promise<File | undefined> {
-      const text = `SELECT ${columns} FROM media.file WHERE user_id = $1 AND id = $2`;
-      return one('find_file', text, [userId, id]);
-    },
+    find: (userId: number, id: number) =>
+      first<File>('find_file', `SELECT ${columns} FROM media.file WHERE user_id = $1 AND id = $2`, [
+        userId,
+        id,
+      ]),
     /** Returns the user's files below the id `before`, newest first. */
-    async list(userId: number, before = Number.MAX_SAFE_INTEGER, limit = 50): Promise<File[]> {
+    list(userId: number, before = Number.MAX_SAFE_INTEGER, limit = 50): Promise<File[]> {
       const text = `SELECT ${columns} FROM media.file WHERE user_id = $1 AND id < $2
-                    ORDER BY id DESC LIMIT $3`;
-      const { rows } = await query<Row>('list_files', text, [userId, before, limit]);
-      return rows.map(fileOf);
+                    ORDER BY file.id DESC LIMIT $3`;
+      return rows<File>('list_files', text, [userId, before, limit]);
     },
     /** Deletes the row and returns it; undefined if it does not exist. Its files in the store are then pending. */
-    async remove(userId: number, id: number): Promise<File | undefined> {
+    remove(userId: number, id: number): Promise<File | undefined> {
       const text = `WITH file AS (DELETE FROM media.file WHERE user_id = $1 AND id = $2 RETURNING *),
                       ${addPending}
                     SELECT ${columns} FROM file`;
-      return one('delete_file', text, [userId, id]);
+      return first<File>('delete_file', text, [userId, id]);
     },
 
     /** Deletes the rows of these users, and cancels their uploads. The files in the store are then pending. */
     async eraseUsers(userIds: readonly number[]): Promise<void> {
       // First, because an upload that has ended meanwhile has a row.
       const uploads = 'UPDATE media.pending_object SET user_id = NULL WHERE user_id = ANY ($1)';
-      await query('cancel_uploads', uploads, [userIds]);
+      await run('cancel_uploads', uploads, [userIds]);
       const text = `WITH file AS (DELETE FROM media.file WHERE user_id = ANY ($1) RETURNING *), ${addPending}
                     SELECT FROM file`;
-      await query('erase_files', text, [userIds]);
+      await run('erase_files', text, [userIds]);
     },
 
     /** Returns up to 10 objects, after `after`, whose files must be removed: of deleted files and of abandoned uploads. */
@@ -176,38 +149,33 @@ export function createFileStore(
       const text = `SELECT object FROM media.pending_object
                     WHERE object > $1 AND store = $2 AND (user_id IS NULL OR created_at < now() - ${abandoned})
                     ORDER BY object LIMIT 10`;
-      const { rows } = await query<{ object: string }>('list_pending_objects', text, [after, store]);
-      return rows.map(({ object }) => object);
+      const found = await rows<{ object: string }>('list_pending_objects', text, [after, store]);
+      return found.map(({ object }) => object);
     },
 
     /** Forgets pending objects whose files were removed. A cancelled upload may still put files: it stays for an hour. */
-    async forget(objects: readonly string[]): Promise<void> {
+    forget(objects: readonly string[]): Promise<void> {
       const text = `DELETE FROM media.pending_object WHERE object = ANY ($1) AND created_at < now() - ${abandoned}`;
-      await query('forget_objects', text, [objects]);
+      return run('forget_objects', text, [objects]);
     },
     /** Assigns this store to rows from releases that did not record a store's name. */
-    async assignStore(): Promise<void> {
-      await query('adopt_files', 'UPDATE media.file SET store = $1 WHERE store IS NULL', [store]);
-    },
+    assignStore: () => run('adopt_files', 'UPDATE media.file SET store = $1 WHERE store IS NULL', [store]),
 
     /** Yields the files of all users in this store. */
     async *all(): AsyncGenerator<Pick<File, 'id' | 'object' | 'variants'>> {
-      const text = `SELECT id, object, variants FROM media.file WHERE id > $1 AND store = $2
-                    ORDER BY id LIMIT 1000`;
-      for (let last = 0; ;) {
-        const { rows } = await query<Pick<Row, 'id' | 'object' | 'variants'>>('list_all_files', text, [
-          last,
-          store,
-        ]);
-        for (const { id, object, variants } of rows) yield { id: Number(id), object, variants };
-        if (rows.length === 0) return;
-        last = Number(rows.at(-1)!.id);
+      type Row = Pick<File, 'id' | 'object' | 'variants'>;
+      const text = `SELECT id::float8 AS id, object, variants FROM media.file WHERE id > $1 AND store = $2
+                    ORDER BY file.id LIMIT 1000`;
+      for (let last: Row | undefined; ;) {
+        const found = await rows<Row>('list_all_files', text, [last?.id ?? 0, store]);
+        yield* found;
+        last = found.at(-1);
+        if (!last) return;
       }
     },
     /** Deletes a row whose files are missing. */
-    async removeRow(id: number, object: string): Promise<void> {
-      await query('forget_file', 'DELETE FROM media.file WHERE id = $1 AND object = $2', [id, object]);
-    },
+    removeRow: (id: number, object: string) =>
+      run('forget_file', 'DELETE FROM media.file WHERE id = $1 AND object = $2', [id, object]),
   };
 }
 

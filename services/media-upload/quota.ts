@@ -1,5 +1,4 @@
-import { HttpError } from '@content-platform/chassis';
-import type { Database } from '@content-platform/chassis';
+import { type Database, HttpError } from '@content-platform/chassis';
 
 /** Limits of one user's files; Infinity: no limit. `bytes` includes the variants. */
 export interface Quota {
@@ -15,10 +14,7 @@ export function quotaOf(config: { MEDIA_QUOTA_MB: number; MEDIA_QUOTA_FILES: num
   return { bytes: megabytes ? megabytes * 1_000_000 : Infinity, files: files || Infinity };
 }
 
-/**
- * Throws 413 `quota_exceeded` if one more file of `bytes` would exceed the user's quota. The sum takes a few milliseconds
- * for a thousand files, which is little beside processing one. Throws the errors of `query`.
- */
+/** Throws 413 if one more file of `bytes` would exceed the user's quota. Sums a thousand files in a few milliseconds. */
 export async function checkQuota(
   query: Database['query'],
   { userId, bytes }: { userId: number; bytes: number },

@@ -48,10 +48,7 @@ async function save(file: Readable, path: string): Promise<Omit<ReceivedFile, 'n
   return { checksum: hash.digest(), bytes };
 }
 
-/**
- * Reads a form with a single file in the field `file`, and streams the file to `path`. Throws 400, 413 or 422 at the
- * first error and leaves the rest of the body unread.
- */
+/** Streams the only file of a form, the field `file`, to `path`. At the first error it stops and throws 400, 413 or 422. */
 export async function receiveFile(request: IncomingMessage, path: string): Promise<ReceivedFile> {
   // The client has already disconnected, so no event would follow.
   if (request.destroyed) throw malformed(new Error('the connection closed before the end of the body'));

@@ -18,10 +18,7 @@ interface Orphans {
 /** Thrown if the table has rows but the store is empty, which means that it is the wrong store. */
 export class EmptyStoreError extends Error {}
 
-/**
- * Compares the table with the store. Reads the rows first, because files are stored before their row is added. Throws
- * EmptyStoreError, and the errors of the database and the store.
- */
+/** Compares the table with the store: the rows first, because files are stored before their row. Throws EmptyStoreError. */
 export async function findOrphans(files: FileStore, store: Store): Promise<Orphans> {
   const rows = new Map<string, { id: number; missing: Set<string> }>();
   for await (const file of files.all()) {
@@ -47,19 +44,13 @@ export async function findOrphans(files: FileStore, store: Store): Promise<Orpha
   };
 }
 
-/**
- * Deletes the orphans. The remaining files of an incomplete row are then files without a row, which the next sweep
- * deletes.
- */
+/** Deletes the orphans. The next sweep deletes the remaining files of an incomplete row. */
 export async function deleteOrphans(files: FileStore, store: Store, { keys, rows }: Orphans): Promise<void> {
   for (const key of keys) await store.remove(key);
   for (const { id, object } of rows) await files.removeRow(id, object);
 }
 
-/**
- * Removes the files of deleted rows and of abandoned uploads from the store. Repeatable after a crash, because an object is
- * forgotten last. Throws the errors of the database and the store.
- */
+/** Removes files of deleted rows and abandoned uploads. Repeatable after a crash, because an object is forgotten last. */
 export async function removePending(files: FileStore, store: Store): Promise<void> {
   for (let last = '00000000-0000-0000-0000-000000000000'; ;) {
     const objects = await files.pending(last);

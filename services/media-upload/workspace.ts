@@ -8,11 +8,7 @@ const abandonedMs = 10 * 60_000;
 
 export type Workspace = Awaited<ReturnType<typeof createWorkspace>>;
 
-/**
- * Creates folders for uploads in progress.
- * @param root created if it is missing; other processes may use it, too
- * @param remove replaces `rm` in tests
- */
+/** Creates folders for uploads in `root`, which other processes may use, too. Tests replace `remove`. */
 export async function createWorkspace(root: string, remove = rm) {
   await mkdir(root, { recursive: true, mode: 0o700 });
   await allowTraversal(root);

@@ -48,15 +48,11 @@ export interface CacheNode {
 
 /** The part of the connection that clears use. */
 export interface ClearTransport {
-  /** Sends CLEAR to the primary that holds `key`. @throws CacheError */
+  /** Sends CLEAR to the primary that holds `key`. Throws CacheError. */
   clear(key: string): Promise<number>;
-  /** Every primary, for sweeps. @throws CacheUnavailable when one is not connected */
+  /** Returns every primary, for sweeps. Throws CacheUnavailable if one is not connected. */
   primaries(): CacheNode[];
-  /**
-   * The owners of all slots as every primary reports them: the same text until a slot moves.
-   *
-   * @throws SlotsMoving while the primaries disagree or a slot is moving; CacheUnavailable when one is not connected
-   */
+  /** Returns the owners of all slots, the same text until one moves. Throws SlotsMoving meanwhile, and CacheUnavailable. */
   slotMap(): Promise<string>;
 }
 
@@ -74,14 +70,9 @@ export type CacheState = PrimaryState | 'partial';
 /** The one interface between the protocol and the ways to reach Redis: a single server, sentinels or a cluster. */
 export interface CacheConnection extends ClearTransport {
   readonly state: CacheState;
-  /**
-   * Connects, and reconnects in the background once a second until close(). Resolves after the first attempt, whether
-   * it succeeded or not.
-   *
-   * @throws UnsupportedRedis when the first attempt finds a Redis on which the protocol cannot run
-   */
+  /** Resolves after the first attempt to connect; more follow every second until close(). Throws UnsupportedRedis. */
   start(): Promise<void>;
-  /** The primary that holds `key`, for reads. @throws CacheUnavailable unless that primary is usable */
+  /** Returns the primary that holds `key`, for reads. Throws CacheUnavailable unless that primary is usable. */
   forReading(key: string): CacheNode;
   close(): Promise<void>;
 }
@@ -89,10 +80,7 @@ export interface CacheConnection extends ClearTransport {
 export interface CacheConnectionOptions {
   /** one of the forms of parseRedisUrl */
   url: string;
-  /**
-   * Runs after each connect, before the cache is used: carries out the clears that were refused before. In a cluster it
-   * runs for each primary, with that primary's `part`.
-   */
+  /** Carries out refused clears after each connect, before the cache is used; in a cluster once for each primary's `part`. */
   recover: (part?: ClearTransport) => Promise<void>;
   /** Called with each new state, and with each new reason why Redis is unusable. */
   onStateChange?: (state: CacheState, reason?: Error) => void;

@@ -27,10 +27,8 @@ export interface ContentCacheOptions
   unmanagedKeys: UnmanagedKeys;
   /**
    * Carries out the clears that were refused while Redis was unavailable. Runs after each connect, before reads use the
-   * cache again. If it rejects, the cache stays unused and the hook is called again a second later.
-   *
-   * In a cluster it runs for each primary with `isWhole` false: `clearer` then reaches the keys of that primary only, so
-   * the refused clears must be kept for the other primaries.
+   * cache. If it rejects, the cache stays unused, and the hook runs again a second later. In a cluster it runs for each
+   * primary with `isWhole` false: `clearer` reaches that primary's keys only, so the clears must be kept for the others.
    */
   recover: (clearer: CacheClearer, isWhole: boolean) => Promise<void>;
   /** For the proofs: scripts that replace those of `replicaGuard`. */
@@ -39,10 +37,7 @@ export interface ContentCacheOptions
 
 export type ContentCache = ReturnType<typeof createContentCache>;
 
-/**
- * The cache of content records in Redis. An acknowledged clear is final: every change that was committed before its
- * clear was sent is in every read that starts after the acknowledgement.
- */
+/** The cache of content records. A read after an acknowledged clear has every change that was committed before the clear. */
 export function createContentCache(options: ContentCacheOptions) {
   const { replicaGuard, unmanagedKeys, recover, scripts = createScripts(replicaGuard) } = options;
   const clearerOf = (transport: ClearTransport) => createCacheClearer(transport, unmanagedKeys);
@@ -61,17 +56,13 @@ export function createContentCache(options: ContentCacheOptions) {
     },
     start: connection.start,
     close: connection.close,
-    /** Sum over all primaries. @throws CacheError */
+    /** Returns the sums over all primaries. Throws CacheError. */
     async memory(): Promise<MemoryUsage> {
       const nodes = await Promise.all(connection.primaries().map((primary) => primary.memory()));
       const sum = (field: keyof MemoryUsage) => nodes.reduce((total, node) => total + node[field], 0);
-      return {
-        usedBytes: sum('usedBytes'),
-        limitBytes: sum('limitBytes'),
-        evictedKeys: sum('evictedKeys'),
-      };
+      return { usedBytes: sum('usedBytes'), limitBytes: sum('limitBytes'), evictedKeys: sum('evictedKeys') };
     },
-    /** Returns the setting to change if a failover could restore cleared records. @throws CacheError */
+    /** Returns the setting to change if a failover could restore cleared records. Throws CacheError. */
     async advice() {
       const primaries = await Promise.all(connection.primaries().map((node) => node.replication()));
       return replicaAdvice(primaries, replicaGuard.atLeast);

@@ -55,8 +55,8 @@ export function createChangeFeed(query: Database['query']) {
   return {
     /**
      * Returns at most `limit` changes of `models` after the cursor; without a cursor, of every record that exists. Each
-     * change that was committed is in a later page, unless a newer change of its record replaces it.
-     * @throws HttpError 410 if changes since the cursor may be unknown; 503
+     * change that was committed is in a later page, unless a newer change of its record replaces it. Throws 410 if changes
+     * since the cursor may be unknown, and the errors of `query`.
      */
     async read(given: FeedCursor | undefined, models: Model[], limit: number): Promise<FeedPage> {
       const { epoch, base, pass } = given ?? { epoch: (await position()).epoch, base: beginning };

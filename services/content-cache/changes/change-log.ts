@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Database } from '@content-platform/chassis';
+import { statements, type Database } from '@content-platform/chassis';
 import { models as allModels, type Model } from '@content-platform/contract';
 
 /** The last change of a record. */
@@ -69,6 +69,8 @@ const purge = `WITH gone AS (
 
 /** Reads the log of changes. All methods reject with the error of `query`. */
 export function createChangeLog(query: Database['query']) {
+  const { rows, first, run } = statements(query);
+
   /** Returns the first changes of a range, the snapshot that they were read with, and the last place if more may follow. */
   async function readPage(
     { from, to, after, models = allModels, onlyExisting = false }: Range,
@@ -76,23 +78,21 @@ export function createChangeLog(query: Database['query']) {
   ) {
     const place = after ?? [oldestOpen(from), '', 0];
     const values = [from, to ?? null, ...place, models, onlyExisting, limit];
-    const { rows } = await query<Row>('list_changes', page, values);
-    const changes: Change[] = rows.filter(({ model }) => model !== null);
-    const last = changes.length === limit ? rows.at(-1) : undefined;
+    const found = await rows<Row>('list_changes', page, values);
+    const changes: Change[] = found.filter(({ model }) => model !== null);
+    const last = changes.length === limit ? found.at(-1) : undefined;
     const next: Place | undefined = last && [last.xid, last.model, last.id];
-    return { now: rows[0]!.now, changes, last: next };
+    return { now: found[0]!.now, changes, last: next };
   }
 
   return {
     readPage,
     async position(): Promise<Position> {
-      return (await query<Position>('find_change_position', position)).rows[0]!;
+      return (await first<Position>('find_change_position', position))!;
     },
 
     /** Begins another epoch, unless another process has done so since `seen`. */
-    async startEpoch(seen: string): Promise<void> {
-      await query('start_change_epoch', 'SELECT content.start_change_epoch($1)', [seen]);
-    },
+    startEpoch: (seen: string) => run('start_change_epoch', 'SELECT content.start_change_epoch($1)', [seen]),
 
     /** Yields pages of the last changes of all records whose transactions `to` sees and `from` does not see. */
     async *between(from: Snapshot, to: Snapshot): AsyncGenerator<Change[]> {
@@ -107,15 +107,15 @@ export function createChangeLog(query: Database['query']) {
     },
 
     /** Notes that the changes before a snapshot were compared with the cache. */
-    async setCompared(snapshot: Snapshot): Promise<void> {
+    setCompared(snapshot: Snapshot): Promise<void> {
       const text = 'UPDATE content.change_epoch SET compared = $1, cleared = true';
-      await query('set_change_position', text, [snapshot]);
+      return run('set_change_position', text, [snapshot]);
     },
 
     /** Deletes tombstones after 30 days. */
     async purge(): Promise<void> {
       let deleted: number;
-      do deleted = (await query<{ deleted: number }>('purge_tombstones', purge)).rows[0]!.deleted;
+      do deleted = (await first<{ deleted: number }>('purge_tombstones', purge))!.deleted;
       while (deleted === pageSize);
     },
   };

@@ -87,8 +87,7 @@ export function createChangeFollower(options: ChangeFollowerOptions) {
     const states = await Promise.all(changes.map(inspect));
     const stale = states.filter(({ isStale }) => isStale).map(({ change }) => change);
     const waiting = isQuiet ? await pending.among(stale) : undefined;
-    const isMissed = (change: Change) => waiting !== undefined && !waiting.has(targetName(change));
-    await settleAll(stale.map((change) => clear(change, isMissed(change))));
+    await settleAll(stale.map((change) => clear(change, waiting?.has(targetName(change)) === false)));
   }
 
   /** The clears of a page run at once, so that they share a sweep. */
@@ -143,11 +142,8 @@ export function createChangeFollower(options: ChangeFollowerOptions) {
           if (rows[0]!.is_ours) await check(query);
         });
       };
-      return repeat(work, {
-        everyMs: intervalMs,
-        logger,
-        failure: 'changed records were not compared with the cache',
-      });
+      const failure = 'changed records were not compared with the cache';
+      return repeat(work, { everyMs: intervalMs, logger, failure });
     },
   };
 }

@@ -23,10 +23,7 @@ export interface ClearDeps {
   logger: Logger;
 }
 
-/**
- * Clears records and returns keys_deleted. Stores a refused clear, then throws 503.
- * @param ids different ids of records; null: every record of the model
- */
+/** Clears different records (null: all) of a model and returns keys_deleted. Stores a refused clear, then throws 503. */
 async function clear(deps: ClearDeps, model: Model, ids: readonly number[] | null, caller: Caller) {
   const { cache, invalidator, pending, logger } = deps;
   const requester = { source: 'http', requestedBy: callerName(caller), since: Date.now() } as const;

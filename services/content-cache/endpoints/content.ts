@@ -44,7 +44,7 @@ const requireAll = (caller: Caller, scopes: Scope[]) =>
 /** Returns the cursor as an opaque text for `next_cursor`. */
 const encodeCursor = (cursor: object): string => Buffer.from(JSON.stringify(cursor)).toString('base64url');
 
-/** Returns the cursor that a client sent as the query parameter `name`. @throws HttpError 422 */
+/** Returns the cursor that a client sent as the query parameter `name`. Throws 422. */
 function decodeCursor<T>(schema: z.ZodType<T>, text: string, name: string): T {
   try {
     return schema.parse(JSON.parse(Buffer.from(text, 'base64url').toString()));

@@ -34,11 +34,7 @@ interface Received {
 
 type ReceivedEvent = Received & Announcement;
 
-export type ProcessBatch = (
-  payload: EachBatchPayload,
-  offsets: Pick<OffsetGapGuard, 'verify' | 'onCommitted'>,
-  signal: AbortSignal,
-) => Promise<void>;
+export type ProcessBatch = ReturnType<typeof createProcessBatch>;
 
 /** Begins the span of an event, in the sender's trace if the message has a `traceparent` header. */
 function beginEvent({ topic, partition }: Place, message: KafkaMessage): Span | undefined {
@@ -59,7 +55,7 @@ function beginEvent({ topic, partition }: Place, message: KafkaMessage): Span | 
  * committed. Each record is cleared once, since every change was committed before any event of the batch was fetched.
  * Retries while a dependency is unavailable, until `signal` aborts; nothing is committed after that.
  */
-export function createProcessBatch(deps: BatchDeps): ProcessBatch {
+export function createProcessBatch(deps: BatchDeps) {
   const { clearer, invalidator, jobs, metrics, logger } = deps;
 
   async function storeFailure(at: Place, message: KafkaMessage, failure: Unprocessable, signal: AbortSignal) {
@@ -71,10 +67,8 @@ export function createProcessBatch(deps: BatchDeps): ProcessBatch {
     );
     if (!isNew) return;
     metrics.failedJobs.inc({ class: failure.class });
-    logger.warn(
-      { ...at, offset, class: failure.class, reason: failure.error },
-      'an event became a failed job',
-    );
+    const details = { ...at, offset, class: failure.class, reason: failure.error };
+    logger.warn(details, 'an event became a failed job');
   }
 
   /** Clears each event's target; a retry clears only those that were refused. */
@@ -127,7 +121,11 @@ export function createProcessBatch(deps: BatchDeps): ProcessBatch {
     }
   }
 
-  return async ({ batch, resolveOffset, commitOffsetsIfNecessary, isStale }, offsets, signal) => {
+  return async (
+    { batch, resolveOffset, commitOffsetsIfNecessary, isStale }: EachBatchPayload,
+    offsets: Pick<OffsetGapGuard, 'verify' | 'onCommitted'>,
+    signal: AbortSignal,
+  ): Promise<void> => {
     const { topic, partition, messages } = batch;
     /** The names of the targets that were cleared. */
     const done = new Set<string>();

@@ -71,7 +71,7 @@ export function createBroker(kafka: Kafka, topic: string, group: string) {
     }
   }
 
-  /** Resolves when every partition of the topic has a leader. @throws Error after `leadersMs` */
+  /** Resolves when every partition of the topic has a leader. Throws after `leadersMs`. */
   async function waitForLeaders(admin: Admin): Promise<void> {
     const end = performance.now() + leadersMs;
     while (performance.now() < end) {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
 import { withTimeout, type Logger } from '@content-platform/chassis';
@@ -23,16 +24,11 @@ const maxPauseMs = 10_000;
 /** Limit for leaving the group: a hanging broker must not delay the process's end. */
 const leaveMs = 5_000;
 
-/**
- * Consumes the topic until the process stops. kafkajs gives up on some errors silently, so this loop replaces a crashed
- * consumer, with a growing pause.
- */
+/** Consumes the topic until the process stops. Replaces a crashed consumer, because kafkajs ends on some errors silently. */
 export function createConsumer(options: ConsumerOptions) {
   const { kafka, broker, group, sessionTimeoutMs, processBatch, onLost, logger } = options;
   const stopping = new AbortController();
-  const stopped = new Promise<undefined>((resolve) => {
-    stopping.signal.addEventListener('abort', () => resolve(undefined));
-  });
+  const stopped = once(stopping.signal, 'abort');
   const heartbeatMs = Math.ceil(sessionTimeoutMs / 10);
   // Outlives a crashed consumer, which may not have checked the offsets.
   const topic: Topic = { name: options.topic, isNew: false };
@@ -69,11 +65,7 @@ export function createConsumer(options: ConsumerOptions) {
     logger.warn({ error }, `the consumer ended; a new consumer starts in ${pauseMs} ms`);
   }
 
-  /**
-   * Processes a batch and sends heartbeats meanwhile, so that the group keeps a member whose work outlasts the session
-   * timeout. Also ends with the first refused heartbeat (the group rebalances): the work may then continue briefly but
-   * commits nothing.
-   */
+  /** Processes a batch and sends heartbeats. Ends with the first refused heartbeat; the work then commits nothing more. */
   async function eachBatch(payload: EachBatchPayload, offsets: OffsetGapGuard, signal: AbortSignal) {
     const ending = new AbortController();
     const alive = AbortSignal.any([ending.signal, signal]);
@@ -114,9 +106,8 @@ export function createConsumer(options: ConsumerOptions) {
       // If this fails, the next event of the partition commits it.
       void offsets.skipAborted(partition, Number(lastOffset) + 1).catch(() => undefined);
     });
-    const crashed = new Promise<never>((_, reject) => {
-      consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));
-    });
+    const { promise: crashed, reject } = Promise.withResolvers<never>();
+    consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));
     crashed.catch(() => undefined);
     return { offsets, crashed };
   }

@@ -54,8 +54,16 @@ export function createEvents(options: EventsOptions) {
   }
 
   const processBatch = createProcessBatch(options);
-  const names = { topic, group, sessionTimeoutMs };
-  const consumer = createConsumer({ kafka, broker, ...names, processBatch, onLost, logger });
+  const consumer = createConsumer({
+    kafka,
+    broker,
+    topic,
+    group,
+    sessionTimeoutMs,
+    processBatch,
+    onLost,
+    logger,
+  });
   const queue = createQueue({ broker, metrics, onOffsets: consumer.checkOffsets, logger });
 
   return {

@@ -33,10 +33,7 @@ function isLost({ committed, low, high }: PartitionOffsets): boolean {
 
 export type OffsetGapGuard = ReturnType<typeof createOffsetGapGuard>;
 
-/**
- * Guards that no event is skipped. If the group's offset is missing or out of the broker's range, kafkajs silently
- * continues with the oldest event; the guard runs `onLost` first.
- */
+/** Runs `onLost` when the group's offset is missing or out of range: kafkajs silently continues with the oldest event. */
 export function createOffsetGapGuard(options: OffsetGapGuardOptions) {
   const { consumer, broker, topic, onLost, logger, signal } = options;
   let generation = new AbortController();
@@ -102,10 +99,7 @@ export function createOffsetGapGuard(options: OffsetGapGuardOptions) {
     /** Resolves when every queued check is done, and everything was cleared after each loss. */
     ready: (): Promise<void> => checked,
 
-    /**
-     * Checks all offsets if the committed offset differs from ours: a topic that is deleted and recreated loses the
-     * group's offsets. Call it before each commit.
-     */
+    /** Checks all offsets if the committed one differs from ours, as in a recreated topic. Call it before each commit. */
     async verify(partition: number): Promise<void> {
       if (!(await isKnown(partition))) await recheck();
     },

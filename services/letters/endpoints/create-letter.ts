@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { createLetter as contract } from '@content-platform/contract';
 import {
   actorOf,
@@ -19,9 +19,7 @@ interface Deps {
 
 export function createLetter({ database, idempotency, findUser }: Deps): Handler<typeof contract> {
   return ({ caller, body: { user_id: userId, title, webforms }, header }) => {
-    const fingerprint = createHash('sha256')
-      .update(JSON.stringify([userId, title, webforms]))
-      .digest('base64url');
+    const fingerprint = hash('sha256', JSON.stringify([userId, title, webforms]), 'base64url');
     const request = { endpoint: contract, caller, key: header('idempotency-key'), fingerprint };
     return idempotency.once(request, async (storeReply) => {
       if ((await findUser({ id: String(userId) })) === undefined)

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { updateLetterSkippedWebform as contract, type Body, type Letter } from '@content-platform/contract';
 import {
   actorOf,
@@ -44,10 +44,8 @@ function changeOf(letter: Letter, { webform_id, skipped, reason: given }: SkipRe
 }
 
 function tooManyChanges(waitSeconds: number): HttpError<'rate_limited'> {
-  const headers = { 'Retry-After': String(waitSeconds) };
-  return new HttpError('rate_limited', 'The letter has changed too often in 24 hours. Retry later.', {
-    headers,
-  });
+  const message = 'The letter has changed too often in 24 hours. Retry later.';
+  return new HttpError('rate_limited', message, { headers: { 'Retry-After': String(waitSeconds) } });
 }
 
 interface Deps {
@@ -58,9 +56,7 @@ interface Deps {
 export function updateLetterSkippedWebform({ database, idempotency }: Deps): Handler<typeof contract> {
   return ({ caller, body, header }) => {
     const ifMatch = header('if-match');
-    const fingerprint = createHash('sha256')
-      .update(JSON.stringify([body, ifMatch]))
-      .digest('base64url');
+    const fingerprint = hash('sha256', JSON.stringify([body, ifMatch]), 'base64url');
     const request = { endpoint: contract, caller, key: header('idempotency-key'), fingerprint };
 
     async function update(query: Database['query']): Promise<Letter> {

@@ -20,10 +20,7 @@ import { receiveFile, type ReceivedFile } from '../receive-file.ts';
 import type { Store } from '../stores/store.ts';
 import type { Workspace } from '../workspace.ts';
 
-/**
- * Allows `max` concurrent uploads in total and `maxPerUser` for each user, so that one user cannot block the others.
- * The returned function gives an upload of the user a slot; undefined: none is free.
- */
+/** Returns a function that gives an upload of a user one of `max` slots, `maxPerUser` for each user, if one is free. */
 function perUserLimit(max: number, maxPerUser: number): (userId: number) => Release | undefined {
   const all = createSemaphore(max);
   const held = new Map<number, number>();
@@ -67,10 +64,7 @@ const refusals: Record<Refusal, string> = {
 
 type Processed = Exclude<Outcome, { kind: 'refused' | 'failed' }>;
 
-/**
- * Errors that would fail any other upload, too: the disk is full, read-only or broken, or the machine has no more file
- * descriptors or memory. libvips reports them only in its messages.
- */
+/** Errors of the machine, which would fail any other upload, too. libvips reports them only in its messages. */
 const machineFailure =
   /\b(?:ENOSPC|EDQUOT|EROFS|EIO|ESTALE|EMFILE|ENFILE|ENOMEM)\b|No space left on device|Disk quota exceeded|Read-only file system|Input\/output error|Stale file handle|Too many open files|Cannot allocate memory/i;
 
@@ -130,10 +124,7 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
     await Promise.allSettled(keysOf(file).map((key) => store.remove(key)));
   }
 
-  /**
-   * Puts the files into the store before it adds the row. A crash in between leaves pending files, but never a row without
-   * files. If the result of adding the row is unknown, the files stay pending.
-   */
+  /** Stores the files before the row. After a crash, or if it is unknown whether the row was added, they stay pending. */
   async function storeFile(userId: number, received: ReceivedFile, folder: string, outcome: Processed) {
     const file = newFile(userId, received, outcome);
     await files.begin(file);

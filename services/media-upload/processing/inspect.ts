@@ -13,10 +13,7 @@ function afterBlocks(file: Buffer, at: number): number {
   return end + 1;
 }
 
-/**
- * Returns whether the first frame of a GIF is larger than its header says (GIF89a §18, §20). The decoder rejects
- * damaged files.
- */
+/** Returns whether the first frame of a GIF is larger than its header says (GIF89a §18, §20). */
 function exceedsGifHeader(file: Buffer): boolean {
   if (file.length < 13) return false;
   const [width, height] = [file.readUInt16LE(6), file.readUInt16LE(8)];
@@ -42,18 +39,13 @@ function packedPart(type: string, data: Buffer): Buffer | undefined {
   return language < 0 || translated < 0 ? undefined : data.subarray(translated + 1);
 }
 
-/**
- * Returns whether a PNG's metadata unpacks to more than an image needs, which would block the decoder for seconds. The
- * decoder rejects damaged files.
- */
+/** Returns whether a PNG's metadata unpacks to more than an image needs, which would block the decoder for seconds. */
 export function isPngBomb(file: Buffer): boolean {
   let left = maxUnpackedBytes;
   for (let at = 8; at + 8 <= file.length;) {
     const length = file.readUInt32BE(at);
-    const packed = packedPart(
-      file.toString('latin1', at + 4, at + 8),
-      file.subarray(at + 8, at + 8 + length),
-    );
+    const type = file.toString('latin1', at + 4, at + 8);
+    const packed = packedPart(type, file.subarray(at + 8, at + 8 + length));
     if (packed) {
       try {
         left -= inflateSync(packed, { maxOutputLength: Math.max(1, left) }).length;
@@ -66,10 +58,7 @@ export function isPngBomb(file: Buffer): boolean {
   return false;
 }
 
-/**
- * 24 megapixels. A mega is 2^20 here, because cameras sold as 24 megapixels have up to 24.5 million pixels (5712 ×
- * 4284).
- */
+/** 24 megapixels of 2^20 pixels: cameras sold as 24 megapixels have up to 24.5 million pixels (5712 × 4284). */
 export const maxPixels = 24 * 2 ** 20;
 
 /** Maximum side of a WebP. Decoders allocate memory by the line, so a long thin image would need gigabytes. */
@@ -107,9 +96,7 @@ async function inspectPicture(file: Buffer, mime: string): Promise<DetectedType>
   return { kind: 'image', mime };
 }
 
-/**
- * Detects an AVIF with a sequence of frames (AV1 image file format §6.3), of which sharp would decode only the first.
- */
+/** Detects an AVIF with a sequence of frames (AV1 image file format §6.3), of which sharp would decode only the first. */
 const isAvifSequence = (file: Buffer): boolean => file.toString('latin1', 4, 12) === 'ftypavis';
 
 /** Detects the type of a file from its bytes, without decoding pixels. */

@@ -11,9 +11,7 @@ export interface JobQueueOptions {
 
 export const overloaded = () => unavailable('The server is overloaded. Retry later.');
 
-/**
- * Schedules jobs. A user has at most `size` jobs that run or are next, so that the next free slot goes to another user.
- */
+/** Schedules jobs. A user has at most `size` jobs that run or are next, so that the next free slot goes to another user. */
 export function createJobQueue({ size, maxWaiting, waitMs }: JobQueueOptions) {
   const slots = createSemaphore(size, maxWaiting);
   const alone = createSemaphore(1, maxWaiting);
@@ -75,10 +73,7 @@ export function createJobQueue({ size, maxWaiting, waitMs }: JobQueueOptions) {
   }
 
   return {
-    /**
-     * Runs `attempt`. If it resolves with 'crowded', runs `attemptAlone` while no other job runs. Throws their errors,
-     * the signal's reason, and 503 if too many jobs wait or this job waited too long.
-     */
+    /** Runs `attempt` and, if that is 'crowded', `attemptAlone` without other jobs. Throws 503 if the job waited too long. */
     async run<T>(
       userId: number,
       signal: AbortSignal,

@@ -6,9 +6,7 @@ export interface Job {
   path: string;
   /** The folder to write the variants to. */
   folder: string;
-  /**
-   * Maximum side of each variant, in pixels. Importing it from the contract would take a third of a worker's memory.
-   */
+  /** Maximum side of each variant, in pixels. Importing it from the contract would take a third of a worker's memory. */
   sides: Readonly<Record<ImageVariant, number>>;
 }
 

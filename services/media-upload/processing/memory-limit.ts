@@ -32,9 +32,7 @@ export function enforceMemoryLimit({ maxBytes, idle, busy, memoryOf }: MemoryLim
   youngest.kill(isCostly ? 'costly' : 'crowded');
 }
 
-/**
- * Enforces the limit every 25 ms until the returned function is called. Without /proc (outside Linux) it kills nothing.
- */
+/** Enforces the limit every 25 ms until the returned function is called. Without /proc (outside Linux) it kills nothing. */
 export function watchMemory(limit: MemoryLimit): () => void {
   const timer = setInterval(() => enforceMemoryLimit(limit), checkEveryMs);
   timer.unref();

@@ -7,20 +7,14 @@ import { watchMemory } from './memory-limit.ts';
 import * as proc from './proc.ts';
 import { startWorkerProcess, type EndReason, type WorkerProcess } from './worker-process.ts';
 
-/**
- * Memory of the service and two worker processes below 700 MB, with a reserve for memory that is used before it is
- * measured.
- */
+/** Below 700 MB for the service and two worker processes, with a reserve for memory that is used before it is measured. */
 const ownBytes = 260 * 2 ** 20;
 const bytesPerWorker = 190 * 2 ** 20;
 
 /**
- * Returns the number of worker processes, and the memory (in bytes) that they and the service may use together.
- *
- * A container with a memory limit sees all cores of its machine. With a worker process for each core, the kernel would
- * kill processes and their uploads before the service's own limit applies.
- *
- * @param memory memory limit of all processes, in bytes; 0: unknown
+ * Returns the number of worker processes, and the memory in bytes that they and the service may use together. `memory` is
+ * the limit of their container in bytes; 0: unknown. With a process for each core of a large machine, the kernel would kill
+ * processes and their uploads before the service's own limit applies.
  */
 export function poolSizeFor(cores: number, memory: number): { size: number; maxBytes: number } {
   const fitting = memory > 0 ? Math.floor((memory - ownBytes) / bytesPerWorker) : Infinity;
@@ -71,13 +65,7 @@ export function createPool(options: PoolOptions) {
     if (isClosed || workers.size >= 2 * size) throw overloaded();
     try {
       const onExit = (worker: WorkerProcess) => void workers.delete(worker);
-      const worker = startWorkerProcess({
-        program,
-        folder,
-        logger,
-        onExit,
-        ...(startProcess ? { startProcess } : {}),
-      });
+      const worker = startWorkerProcess({ program, folder, logger, onExit, startProcess });
       workers.add(worker);
       return worker;
     } catch (error) {
@@ -136,10 +124,9 @@ export function createPool(options: PoolOptions) {
 
   return {
     /**
-     * Runs the job in a worker process. A file that crashes the process, or alone takes too much time or memory, is
-     * refused. Throws 503 on overload, and if the process could not start, was killed from outside, or waited for the
-     * disk or for a core. A retry of the job may then succeed. Throws the signal's reason if the signal is aborted. The
-     * process has ended by then, unless the kernel does not end it within 5 s.
+     * Runs the job in a worker process. A file that crashes the process, or alone takes too much time or memory, is refused.
+     * Throws 503 on overload and if the machine failed: a retry may succeed. Throws the reason of an aborted `signal`; the
+     * process has ended by then, unless the kernel takes longer than 5 s.
      */
     run: (job: Job, signal: AbortSignal, userId = 0): Promise<Outcome> =>
       queue.run(

@@ -1,11 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/**
- * Returns the memory that a process uses, in bytes (proc_pid_status(5), VmRSS); 0 if it has ended, or without /proc. It
- * reads synchronously: /proc is not on a disk, and the value must be current.
- */
+/** Returns the memory that a process uses, in bytes (proc_pid_status(5), VmRSS); 0 if it has ended, or without /proc. */
 export function rssOf(pid: number): number {
   try {
+    // Synchronously: /proc is not on a disk, and the value must be current.
     const status = readFileSync(`/proc/${pid}/status`, 'latin1');
     return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1_024;
   } catch {
@@ -16,10 +14,7 @@ export function rssOf(pid: number): number {
 /** Unit of time in /proc/<pid>/stat on Linux (proc_pid_stat(5), USER_HZ). */
 const ticksPerSecond = 100;
 
-/**
- * Returns the CPU time that a process has used, in ms (proc_pid_stat(5), utime and stime); 0 in the same cases as
- * rssOf.
- */
+/** Returns the CPU time that a process has used, in ms (proc_pid_stat(5), utime and stime); 0 in the same cases as rssOf. */
 export function cpuMsOf(pid: number): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');

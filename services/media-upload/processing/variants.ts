@@ -17,10 +17,7 @@ export class Unreadable extends Error {}
 const from = ({ data, info: { width, height, channels } }: Pixels): Sharp =>
   sharp(data, { raw: { width, height, channels } });
 
-interface Sides {
-  width: number;
-  height: number;
-}
+type Sides = Pick<OutputInfo, 'width' | 'height'>;
 
 /** Returns the sides scaled to fit into a square; smaller images keep theirs. */
 function within(side: number, { width, height }: Sides): Sides {
@@ -35,8 +32,6 @@ const fit = (image: Sharp, side: number, whole: Sides): Sharp =>
 
 const pixels = (image: Sharp): Promise<Pixels> => image.raw().toBuffer({ resolveWithObject: true });
 
-type FailOn = 'warning' | 'error';
-
 /** The warning of libjpeg about missing pixels, which it fills with grey. */
 const missingPixels = /premature end of data/i;
 
@@ -45,7 +40,7 @@ const missingPixels = /premature end of data/i;
  * Phones write JPEGs that cause warnings, so a JPEG with a warning is decoded again with warnings allowed.
  */
 async function decode(file: Buffer, mime: string, side: number, whole: Sides): Promise<Pixels> {
-  const attempt = (failOn: FailOn) => {
+  const attempt = (failOn: 'warning' | 'error') => {
     const upload = sharp(file, { failOn, limitInputPixels: maxPixels }).autoOrient();
     return pixels(fit(upload, side, whole).toColourspace('srgb'));
   };
@@ -76,10 +71,7 @@ async function sidesOf(file: Buffer): Promise<Sides> {
   return { width: autoOrient.width, height: autoOrient.height };
 }
 
-/**
- * Makes the variants of an image. Each one is scaled from the pixels of the next larger one, so that the variants
- * contain no other data of the upload. Throws Unreadable.
- */
+/** Makes each variant from the pixels of the next larger one, so that none has other data of the upload. Throws Unreadable. */
 export async function makeVariants(
   file: Buffer,
   { folder, sides }: Job,

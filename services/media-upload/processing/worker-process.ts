@@ -3,25 +3,14 @@ import { relative } from 'node:path';
 import type { Logger } from '@content-platform/chassis';
 import type { Job, Outcome } from './job.ts';
 
-/** Why the pool kills a worker process. */
-type KillReason =
-  /** Its job used a core for the whole time limit, or too much memory by itself. */
-  | 'costly'
-  /** Its job ran into the time limit without having had a core for most of it. */
-  | 'starved'
-  /** All jobs together use too much memory. */
-  | 'crowded'
-  /** The client disconnected. */
-  | 'aborted'
-  /** It has no job, and its memory is needed. */
-  | 'idle'
-  /** The pool is closed. */
-  | 'closed';
-
 /**
- * The reason why a worker process ended. 'crashed': a fault in its own code. 'lost': any other end that the pool did
- * not cause.
+ * Why the pool kills a worker process. costly: its job used a core for the whole time limit, or too much memory by itself.
+ * starved: its job ran into the time limit without a core for most of it. crowded: all jobs together use too much memory.
+ * aborted: the client disconnected. idle: it has no job, and its memory is needed. closed: the pool is closed.
  */
+type KillReason = 'costly' | 'starved' | 'crowded' | 'aborted' | 'idle' | 'closed';
+
+/** crashed: a fault in the process's own code. lost: any other end that the pool did not cause. */
 export type EndReason = KillReason | 'crashed' | 'lost';
 
 export interface WorkerProcess {
@@ -45,13 +34,10 @@ interface WorkerProcessOptions {
   /** Called once, when the process no longer exists. */
   onExit: (worker: WorkerProcess) => void;
   /** Replaces `fork` of node:child_process in tests. */
-  startProcess?: typeof fork;
+  startProcess?: typeof fork | undefined;
 }
 
-/**
- * Signals that show a fault in a process's own code. SIGBUS is not included: on Linux it means that a page could not be
- * read from the disk, or that the disk is full.
- */
+/** Signals that show a fault in a process's own code. SIGBUS does not: on Linux a failing or full disk causes it. */
 const crashSignals = new Set(['SIGSEGV', 'SIGABRT', 'SIGILL', 'SIGFPE', 'SIGTRAP', 'SIGSYS']);
 
 /** Maximum wait for a process that the kernel cannot kill while it reads from a stalled disk. */

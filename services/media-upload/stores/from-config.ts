@@ -4,9 +4,7 @@ import type { storeConfig } from '../config.ts';
 import { createLocalFolderStore } from './local-folder.ts';
 import type { Store } from './store.ts';
 
-/**
- * Returns the bucket if one is configured, otherwise the folder. Throws ConfigError if S3 is only partly configured.
- */
+/** Returns the bucket if one is configured, otherwise the folder. Throws ConfigError if S3 is only partly configured. */
 export async function storeFromConfig(config: ConfigOf<typeof storeConfig>): Promise<Store> {
   const { S3_BUCKET, S3_ENDPOINT, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY } = config;
   const needed = { S3_BUCKET, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY };

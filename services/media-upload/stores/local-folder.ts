@@ -15,10 +15,7 @@ async function sync(path: string): Promise<void> {
   }
 }
 
-/**
- * Stores files in `folder`, which is created if it is missing. `put` renames the source, so that a file is complete
- * once it has its name. The source must be on the same file system.
- */
+/** Stores files in `folder` by renaming them, so that a named file is complete. Sources must be on the same file system. */
 export async function createLocalFolderStore(folder: string): Promise<Store> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const pathOf = (key: string) => join(folder, key);

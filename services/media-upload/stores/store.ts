@@ -1,10 +1,7 @@
 import { constants } from 'node:fs';
 import type { Readable } from 'node:stream';
 
-/**
- * Flags for files that decoders wrote. An image that exploits its decoder could create a symbolic link to any file of
- * this process.
- */
+/** Follows no links: an image that exploits its decoder could create a symbolic link to any file of this process. */
 export const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW;
 
 /** Offsets of the first and the last byte. */

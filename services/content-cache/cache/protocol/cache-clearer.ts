@@ -2,10 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type CacheNode, CacheRefused, type ClearTransport, SlotsMoving } from '../connection.ts';
 import { recordKey } from './record-cache.ts';
 
-/**
- * The keys that a sweep deletes. `webform:12`: other programs' keys of that record (`webform:12:…`). `webform:*`: every key of the
- * model, our hashes included.
- */
+/** Keys to delete. `webform:12`: other programs' keys of the record (`webform:12:…`). `webform:*`: every key of the model. */
 type Target = string;
 
 type SweepTransport = Pick<ClearTransport, 'primaries' | 'slotMap'>;
@@ -93,9 +90,7 @@ async function scanNode(node: CacheNode, deleted: Map<Target, number>): Promise<
 }
 
 /** Escapes glob characters for SCAN's MATCH. */
-function escapeGlob(text: string): string {
-  return text.replaceAll(/[\\*?[\]^-]/g, String.raw`\$&`);
-}
+const escapeGlob = (text: string): string => text.replaceAll(/[\\*?[\]^-]/g, String.raw`\$&`);
 
 /** One scan serves many targets: the glob only narrows the scan down, targetOf() decides for each key. */
 function globFor(targets: Target[]): string {
@@ -135,18 +130,10 @@ function targetOf(key: string, targets: ReadonlyMap<Target, number>): Target | u
   return recordEnd > 0 && targets.has(record) ? record : undefined;
 }
 
-/** The target for every key of a model. */
-function modelTarget(model: string): Target {
-  return `${model}:*`;
-}
-
-function isModel(target: Target): boolean {
-  return target.endsWith(':*');
-}
-
-function modelOf(target: Target): string {
-  return target.slice(0, target.indexOf(':'));
-}
+/** Returns the target for every key of a model. */
+const modelTarget = (model: string): Target => `${model}:*`;
+const isModel = (target: Target): boolean => target.endsWith(':*');
+const modelOf = (target: Target): string => target.slice(0, target.indexOf(':'));
 
 /** sweep: other programs may have written keys `<model>:<id>:…`, clears delete them; none: there are no such keys. */
 export type UnmanagedKeys = 'sweep' | 'none';
@@ -154,7 +141,6 @@ export type UnmanagedKeys = 'sweep' | 'none';
 /**
  * All methods return the number of keys deleted, one for each cached view and one for each unmanaged key, once no read
  * can return anything older than what was committed at the call.
- *
  * A CacheError (CacheUnavailable, CacheRefused) means that the clear may have failed: retry the clear before acknowledging it.
  */
 export interface CacheClearer {

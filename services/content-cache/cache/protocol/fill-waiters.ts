@@ -10,7 +10,10 @@ const minWaitMs = 300;
 /** Maximum number of load permits at a time for each view of a record. */
 const maxPermits = 2;
 
-/** A wait ends with another reader's fill, with a lease, or with a permit to read the database without a lease. */
+/**
+ * A wait ends with another reader's fill, with a lease, or with a permit to read the database without a lease, whose holder
+ * calls `end` after its read.
+ */
 export type WaitReply = Exclude<ReadReply, { status: 'WAIT' }> | { status: 'LOAD_PERMIT'; end: () => void };
 
 interface Waiter {
@@ -25,13 +28,12 @@ interface Group {
 }
 
 /**
- * Readers of this process that wait for the same fill share one READ: a thousand separate READs would block Redis. A READ
- * serves only the readers that waited when it was sent: a clear may have been acknowledged before a later reader came.
- *
- * When the database is slow, waiting readers must not all read it: they would take every connection and block the
+ * Readers of this process that wait for the same fill share one READ: a thousand separate READs would block Redis. A
+ * READ serves only the readers that waited when it was sent: a clear may have been acknowledged before a later reader
+ * came. When the database is slow, waiting readers must not all read it: they would take every connection and block the
  * fill that the others wait for. So a few at a time get a load permit, in case the lease's holder has died; the others
- * keep waiting. After `limitMs` milliseconds the lease has certainly ended and a waiter has taken the next lease; every remaining
- * waiter then reads the database, so that every wait ends.
+ * keep waiting. After `limitMs` milliseconds the lease has certainly ended and a waiter has taken the next lease; every
+ * remaining waiter then reads the database, so that every wait ends.
  */
 export function createFillWaiters(
   sendRead: (key: string, view: View) => Promise<ReadReply>,
@@ -68,10 +70,7 @@ export function createFillWaiters(
     group.waiters.unshift(...patient);
   }
 
-  /**
-   * Waits for another reader's fill, little longer than `limitMs`. The holder of a load permit calls `end` after its
-   * database read. Rejects with the CacheError of a failed READ.
-   */
+  /** Waits for another reader's fill, little longer than `limitMs`. Rejects with the CacheError of a failed READ. */
   return function wait(key: string, view: View): Promise<WaitReply> {
     const waiter: Waiter = { since: performance.now(), reply: Promise.withResolvers() };
     const name = `${key}:${view}`;

@@ -8,10 +8,7 @@ import { createFillWaiters, type WaitReply } from './fill-waiters.ts';
 const leaseMs = 3000;
 /** Larger payloads, in bytes of UTF-8, are not cached. */
 const maxPayloadBytes = 256 * 1024;
-/**
- * READs in flight, and FILLs. One connection carries all commands in order, so a clear waits for at most this many
- * payloads (2 MB). Redis executes one command at a time anyway.
- */
+/** READs in flight, and FILLs. All commands share one connection, so a clear waits for at most this many payloads (2 MB). */
 const maxInFlight = 8;
 /** Batches of READs in flight, and of FILLs: the payloads of one batch (25 MB at most) already delay a clear. */
 const maxBatchesInFlight = 1;
@@ -20,10 +17,7 @@ const maxPeeks = 2;
 
 /** The entry of a record that does not exist: no JSON text is empty. */
 const absent = { version: 0, payload: '' };
-/**
- * The entry of a record that is too large: its readers read the database immediately. Without this entry each reader
- * would wait for a lease that is never filled. A clear deletes the entry like a payload.
- */
+/** The entry of a record that is too large. Without it, each reader would wait for a lease that is never filled. */
 const tooLarge = { version: 0, payload: 'too large' };
 
 export interface LoadedRecord {
@@ -32,10 +26,7 @@ export interface LoadedRecord {
   payload: string;
 }
 
-/**
- * Reads the record from the database, null when it does not exist: from the primary, with one statement outside any
- * transaction. The result must not be shared with another call, which may have begun before a clear.
- */
+/** Reads the record, null if it is absent, for one call only: by one statement at the primary, outside any transaction. */
 export type LoadRecord = () => Promise<LoadedRecord | null>;
 
 /** Reads several records under the conditions of LoadRecord. Records that do not exist are not in the result. */
@@ -48,10 +39,10 @@ interface Bypass {
 }
 
 export interface CacheRead {
-  /** hit: from the cache; miss: from the database; bypass: from the database because Redis was unusable */
+  /** bypass: from the database because Redis was unusable */
   outcome: 'hit' | 'miss' | 'bypass';
   record: LoadedRecord | null;
-  /** why the read bypassed the cache */
+  /** Why the read bypassed the cache. */
   reason?: CacheError;
 }
 
@@ -63,15 +54,8 @@ export interface RecordCacheOptions {
   negativeTtlMs: number;
 }
 
-/**
- * The key of a record's hash. Other programs' keys for the record start with this key and a colon.
- *
- * @param model a known model: ASCII, no colon
- * @param id 1 to 2^53-1
- */
-export function recordKey(model: string, id: number): string {
-  return `${model}:${id}`;
-}
+/** The key of a record's hash. Other programs' keys for the record start with this key and a colon. */
+export const recordKey = (model: string, id: number): string => `${model}:${id}`;
 
 interface CachedState {
   /** Whether a reader may still store what it has read from the database. */
@@ -80,10 +64,7 @@ interface CachedState {
   versions: (number | null)[];
 }
 
-/**
- * The reader's side of the protocol. This process keeps no copy in memory, and no reader joins another reader's database
- * read: both would outlive a clear.
- */
+/** The reader's side of the protocol. A copy in memory, or a reader that joins a database read, would outlive a clear. */
 export function createRecordCache(options: RecordCacheOptions) {
   const { connection, ttlMs, negativeTtlMs } = options;
   // Separate queues: the fill that readers wait for must not queue behind a thousand READs.
@@ -114,18 +95,14 @@ export function createRecordCache(options: RecordCacheOptions) {
   }
 
   return {
-    /**
-     * Reads one view of a record through the cache: every change that was committed before an acknowledged clear was
-     * sent is in every read that starts after the acknowledgement. Rejects only with the error of `load`.
-     */
+    /** Reads one view of a record through the cache. Rejects only with the error of `load`. */
     async read(model: string, id: number, view: View, load: LoadRecord): Promise<CacheRead> {
       const key = recordKey(model, id);
       return finish(key, view, await orBypass(() => reads.run(() => sendRead(key, view))), load);
     },
     /**
-     * Reads several records as `read` does, each under a lease of its own. One round trip looks up all records, one statement
-     * loads the missing records, and one round trip stores them. Only records that another reader fills take longer.
-     * @param ids different ids
+     * Reads records with different `ids` as `read` does, each under a lease of its own. One round trip looks up all records,
+     * one statement loads the missing records, and one round trip stores them. Records that another reader fills take longer.
      */
     async readMany(model: string, ids: number[], view: View, load: LoadRecords): Promise<CacheRead[]> {
       const lookUp = async (id: number) => {
@@ -152,7 +129,7 @@ export function createRecordCache(options: RecordCacheOptions) {
         }),
       );
     },
-    /** Returns what reads would now find in the cache. @throws CacheError */
+    /** Returns what reads would now find in the cache. Throws CacheError. */
     async inspect(model: string, id: number): Promise<CachedState> {
       const key = recordKey(model, id);
       const { isLeased, views } = await peeks.run(async () => connection.forReading(key).peek(key));

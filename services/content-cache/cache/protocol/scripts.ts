@@ -11,11 +11,10 @@ export interface ReplicaGuard {
 
 /**
  * The incarnation identifies one life of one server: a restart changes run_id, a promotion changes master_replid.
- * Entries that a restart from an old file or a failover brings back carry another incarnation and count as absent.
- *
- * A replica has no incarnation, even a writable replica. Nor has a primary with too few replicas: a failover may have
- * replaced it. Redis's own count (min-replicas-to-write) is up to a second old, so a primary that was suspended
- * during the failover would still pass the check when it resumes. So the script counts the lines of INFO itself:
+ * Entries that a restart from an old file or a failover brings back carry another incarnation and count as absent. A
+ * replica has no incarnation, even a writable replica. Nor has a primary with too few replicas: a failover may have
+ * replaced it. Redis's own count (min-replicas-to-write) is up to a second old, so a primary that was suspended during
+ * the failover would still pass the check when it resumes. So the script counts the lines of INFO itself:
  * slave0:ip=…,port=…,state=online,offset=…,lag=<seconds>
  */
 const incarnationFor = ({ atLeast, maxLagSeconds }: ReplicaGuard) => `
@@ -90,7 +89,6 @@ end
 
 /**
  * READ key; view, token, lease_ms -> HIT version payload | WAIT | FILL lease.
- *
  * Because of the header (also FILL's), Redis refuses the whole script wherever writes are not allowed: isolated primary,
  * read-only replica, failed save, full memory. Without the header such a primary would still serve hits.
  */
@@ -136,7 +134,6 @@ return 'STORED'
 
 /**
  * CLEAR key -> how many keys that counts for: one for each cached view, one for another program's value.
- *
  * CLEAR also deletes the leases: this refuses the FILL of a reader that read the database before the clear.
  * A clear must work while memory is full, hence the flag.
  */
@@ -169,12 +166,6 @@ end
 return found
 `;
 
-/** INCARNATION -> the server's incarnation. Refused, as CLEAR is, by a server that may not write. */
-const incarnationScriptFor = (incarnation: string) => `#!lua flags=allow-oom
-${incarnation}
-return incarnation()
-`;
-
 export function createScripts(guard: ReplicaGuard): ProtocolScripts {
   const incarnation = incarnationFor(guard);
   return {
@@ -183,6 +174,7 @@ export function createScripts(guard: ReplicaGuard): ProtocolScripts {
     // CLEAR needs no incarnation, only enough replicas.
     clear: clearFor(guard.atLeast > 0 ? `${incarnation}\nincarnation()\n` : ''),
     peek: peekFor(incarnation),
-    incarnation: incarnationScriptFor(incarnation),
+    // Refused, as CLEAR is, by a server that may not write.
+    incarnation: `#!lua flags=allow-oom\n${incarnation}\nreturn incarnation()\n`,
   };
 }

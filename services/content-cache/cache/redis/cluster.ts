@@ -29,11 +29,10 @@ const maxRedirects = 5;
 
 /**
  * Connects to all primaries of a Redis Cluster. Each primary has its own connection, with the checks of a single server:
- * when a primary is lost, the keys of the others stay in use.
- *
- * This file keeps its own slot map, so that no command is sent before the checks of a connection, and no READ is sent
- * twice. The map is refreshed every second, and immediately when a primary is lost or reports a slot elsewhere. While a
- * primary is lost, every known node is asked. A command goes to the owner of its key's slot. Two replies redirect it:
+ * when a primary is lost, the keys of the others stay in use. This file keeps its own slot map, so that no command is
+ * sent before the checks of a connection, and no READ is sent twice. The map is refreshed every second, and immediately
+ * when a primary is lost or reports a slot elsewhere. While a primary is lost, every known node is asked. A command goes
+ * to the owner of its key's slot. Two replies redirect it:
  * - MOVED: nothing was executed. A read bypasses the cache; a clear is sent to the new owner.
  * - ASK: the slot is moving, and the key is no longer on this node. No command is redirected: if the move is reversed, the
  *   key could return after a redirected clear. Reads bypass the cache and clears are refused until the move ends.
@@ -84,16 +83,17 @@ export function createClusterConnection(
   }
 
   const isConnected = (primary?: Primary) => primary?.state === 'usable' || primary?.state === 'recovering';
+  const addresses = (): string[] => [...(map?.primaries.keys() ?? [])];
 
   function combinedState(): CacheState {
-    const states = [...(map?.primaries.keys() ?? [])].map((address) => members.get(address)?.state);
+    const states = addresses().map((address) => members.get(address)?.state);
     if (map?.isWhole && states.every((one) => one === 'usable')) return 'usable';
     if (states.includes('usable')) return 'partial';
     return states.includes('recovering') ? 'recovering' : 'unavailable';
   }
 
   function whyNotUsable(): Error | undefined {
-    const lost = [...(map?.primaries.keys() ?? [])].find((address) => !isConnected(members.get(address)));
+    const lost = addresses().find((address) => !isConnected(members.get(address)));
     if (lost) {
       const why = members.get(lost)?.reason ?? unfit;
       return new CacheUnavailable(`${lost}: ${why?.message ?? 'not connected'}`);

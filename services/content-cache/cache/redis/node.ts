@@ -43,10 +43,8 @@ interface RedisNodeHooks {
 class DeadlineExceeded extends Error {}
 
 /**
- * Waits for `reply`, at most `ms` milliseconds.
- *
- * After the timer, sockets are read once more: a reply that arrived while this process was busy counts as in time.
- * (The commandTimeout of ioredis has no such grace and would mistake a busy process for a dead Redis.)
+ * Waits for `reply`, at most `ms`. After the timer, sockets are read once more: a reply that arrived while this process was
+ * busy counts as in time. The commandTimeout of ioredis would mistake a busy process for a dead Redis.
  */
 export function withDeadline<T>(reply: Promise<T>, ms: number): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -58,9 +56,8 @@ export function withDeadline<T>(reply: Promise<T>, ms: number): Promise<T> {
 }
 
 /** Returns a number of a reply to INFO. */
-function numberIn(info: string, field: string): number {
-  return Number(new RegExp(`^${field}:(\\d+)`, 'm').exec(info)?.[1]);
-}
+const numberIn = (info: string, field: string): number =>
+  Number(new RegExp(`^${field}:(\\d+)`, 'm').exec(info)?.[1]);
 
 /** Sends the protocol's commands over `redis`. */
 export function createRedisNode(
@@ -100,10 +97,7 @@ export function createRedisNode(
     });
   }
 
-  /**
-   * Sends all commands of this turn of the event loop in one write. A batch of events, a page of a scan and a read of many
-   * records send hundreds: a separate write for each command would cost more than the command itself.
-   */
+  /** Sends all commands of this turn of the event loop in one write: hundreds of writes would cost more than the commands. */
   function corkUntilNextTick(): void {
     const { stream } = redis;
     if (!stream || stream.writableCorked > 0) return;

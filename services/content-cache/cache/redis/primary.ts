@@ -62,10 +62,7 @@ export function createPrimary(options: PrimaryOptions) {
     options.onError(error);
   }
 
-  /**
-   * Destroys the socket, so that commands in flight fail at once; a graceful end would wait for Redis. Reconnecting
-   * resolves the host name again: after a failover it may lead to the new primary.
-   */
+  /** Destroys the socket, so that commands in flight fail at once. Reconnecting resolves the host name again. */
   function disconnect(why: CacheError): void {
     redis.stream.destroy(why);
   }
@@ -80,11 +77,10 @@ export function createPrimary(options: PrimaryOptions) {
   /** Connects and waits until the connection is lost. Always rejects, with the reason of the loss. */
   async function live(onUsable: () => void): Promise<never> {
     socketError = undefined;
-    const lost = new Promise<never>((_, reject) => {
-      redis.once('end', () =>
-        reject(new CacheUnavailable(socketError?.message ?? 'the connection was closed')),
-      );
-    });
+    const { promise: lost, reject } = Promise.withResolvers<never>();
+    redis.once('end', () =>
+      reject(new CacheUnavailable(socketError?.message ?? 'the connection was closed')),
+    );
     lost.catch(() => {});
     let pings: NodeJS.Timeout | undefined;
     try {
@@ -135,15 +131,15 @@ export function createPrimary(options: PrimaryOptions) {
     get reason() {
       return reason;
     },
-    /** Connects, as CacheConnection.start() does. @throws UnsupportedRedis */
+    /** Connects as CacheConnection.start() does, and throws its errors. */
     start(): Promise<void> {
       const first = Promise.withResolvers<void>();
       running = run(first);
       return first.promise;
     },
-    /** The node, for reads. @throws CacheUnavailable unless the primary is usable */
+    /** Returns the node for reads. Throws CacheUnavailable unless the primary is usable. */
     forReading: () => nodeIn('usable'),
-    /** The node, for clears. @throws CacheUnavailable unless the primary is recovering or usable */
+    /** Returns the node for clears. Throws CacheUnavailable unless the primary is recovering or usable. */
     forClearing: () => nodeIn('usable', 'recovering'),
     disconnect,
     async close(): Promise<void> {
@@ -158,7 +154,7 @@ export function createPrimary(options: PrimaryOptions) {
 /** Limit for connecting and for `work`, together. */
 const timeoutMs = 400;
 
-/** Runs `work` over a new connection to `server`, then closes it. @throws Error with the server's address and the cause */
+/** Runs `work` over a new connection, then closes it. Throws an Error with the server's address and the cause. */
 export async function withTemporaryClient<T>(
   server: HostPort & RedisAccess,
   work: (client: Redis) => Promise<T>,

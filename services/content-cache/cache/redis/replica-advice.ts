@@ -1,12 +1,7 @@
 import { repeat, type Logger } from '@content-platform/chassis';
 import type { Replication } from '../connection.ts';
 
-/**
- * Returns the setting to change, or undefined if no primary needs a change. The required replicas and the primary must be
- * more than half of the shard's nodes.
- *
- * @param atLeast CACHE_MIN_REPLICAS
- */
+/** Returns the setting to change, if any: `atLeast` replicas and the primary must be the majority of the shard's nodes. */
 export function replicaAdvice(primaries: Replication[], atLeast: number): string | undefined {
   for (const { replicas, minToWrite } of primaries) {
     if (replicas === 0) continue;
@@ -20,10 +15,7 @@ export function replicaAdvice(primaries: Replication[], atLeast: number): string
   return undefined;
 }
 
-/**
- * Logs the setting to change, once, if Redis has replicas that the cache does not count. Checks every minute. Returns a
- * function that stops this.
- */
+/** Logs once, in a check every minute, the setting to change. Returns a function that stops the checks. */
 export function warnOfReplicas(cache: { advice(): Promise<string | undefined> }, logger: Logger) {
   let isWarned = false;
   async function check(): Promise<void> {

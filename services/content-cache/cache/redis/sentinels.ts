@@ -11,8 +11,7 @@ export type SentinelAddress = Extract<RedisAddress, { form: 'sentinel' }>;
  * Returns the address of the primary. Asks all sentinels at once, so that a hanging sentinel does not delay the others.
  * If they disagree, the reply with the highest failover epoch wins. The caller must check that the server is a primary:
  * https://redis.io/docs/latest/develop/reference/sentinel-clients/
- *
- * @throws CacheUnavailable when no sentinel knows the primary
+ * Throws CacheUnavailable if no sentinel knows the primary.
  */
 export async function findPrimary({ sentinels, name, access }: SentinelAddress): Promise<HostPort> {
   const settings = { ...sentinelLogin(access), ...(access.tls ? { tls: access.tls } : {}) };
@@ -23,10 +22,8 @@ export async function findPrimary({ sentinels, name, access }: SentinelAddress):
     .flatMap((reply) => (reply.status === 'fulfilled' ? [reply.value] : []))
     .toSorted((a, b) => b.epoch - a.epoch);
   if (latest) return latest.primary;
-  const reasons = replies.map((reply) =>
-    reply.status === 'rejected' ? (reply.reason as Error).message : '',
-  );
-  throw new CacheUnavailable(`no sentinel knows the primary ${name} (${[...new Set(reasons)].join('; ')})`);
+  const reasons = new Set(replies.map((reply) => ((reply as PromiseRejectedResult).reason as Error).message));
+  throw new CacheUnavailable(`no sentinel knows the primary ${name} (${[...reasons].join('; ')})`);
 }
 
 function askSentinel(sentinel: HostPort & RedisAccess, name: string) {

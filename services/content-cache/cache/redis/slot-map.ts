@@ -37,9 +37,8 @@ export const addressOf = ({ host, port }: HostPort): string => `${host}:${port}`
  * Parses the reply to CLUSTER NODES, one node per line:
  * <id> <ip:port@cport[,hostname]> <flags> <primary> <ping> <pong> <config-epoch> <link> <slot|from-to|[slot->-id]> …
  * https://redis.io/docs/latest/commands/cluster-nodes/
- *
- * @param self the address of the node that replied, which may not know its own address
- * @param byName whether to prefer announced host names to IP addresses, as TLS certificates hold names
+ * `self` is the address of the node that replied, which may not know it. `byName` prefers announced host names to IP
+ * addresses, because TLS certificates hold names.
  */
 export function readClusterNodes(text: string, self: HostPort, byName: boolean): ClusterView {
   const nodes: HostPort[] = [];
@@ -73,10 +72,7 @@ function readAddress(text: string, byName: boolean): HostPort | undefined {
   return host && Number(port) > 0 ? { host, port: Number(port) } : undefined;
 }
 
-/**
- * Merges the views of several nodes. If they disagree on a slot, the highest config epoch owns it, as in the cluster
- * itself. A wrong map is harmless: a node refuses keys of slots that it does not own.
- */
+/** Merges views: the highest config epoch owns a slot. A wrong map is harmless, because nodes refuse keys of other slots. */
 export function mergeViews(views: ClusterView[]): SlotMap {
   // Later entries win. If two have the same epoch, a node's own view wins: it knows its own address.
   const ranked = views
