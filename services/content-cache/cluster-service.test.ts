@@ -3,17 +3,14 @@ import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { startCluster, type ClusterMember, type RedisCluster } from '../../test/support/redis-cluster.ts';
 import { until } from '../../test/support/wait.ts';
-import { read, startTestStores, type TestStores } from './testing/test-stores.ts';
+import { read, useTestStores } from './testing/test-stores.ts';
 
-let world: TestStores;
+const world = useTestStores();
 let cluster: RedisCluster;
 beforeAll(async () => {
-  [world, cluster] = await Promise.all([startTestStores(), startCluster({ replicas: 0 })]);
+  cluster = await startCluster({ replicas: 0 });
 });
-afterAll(async () => {
-  await world.close();
-  await cluster.stop();
-});
+afterAll(() => cluster.stop());
 
 test('stores the clears of a lost primary, and carries them out on that primary before reads use it', async () => {
   const service = await world.service({ redisUrl: cluster.url, env: { CACHE_UNMANAGED_KEYS: 'none' } });
@@ -25,11 +22,9 @@ test('stores the clears of a lost primary, and carries them out on that primary 
   const [[away, lost], [, kept]] = [...owners] as [[ClusterMember, number], [ClusterMember, number]];
   for (const id of [lost, kept])
     await until('it is cached', async () => (await read(service, 'webform', id)).cache === 'hit');
+  const token = service.token('cache:clear');
   const clear = (id: number) =>
-    call(service.url, contract.clearModel, {
-      body: { model: 'webform', id },
-      token: service.token('cache:clear'),
-    });
+    call(service.url, contract.clearModel, { body: { model: 'webform', id }, token });
 
   away.pause();
   await until('the loss is detected', async () => !(await service.check('redis')));

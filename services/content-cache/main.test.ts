@@ -37,12 +37,3 @@ test('is ready but degraded without Redis and Kafka, and stops in time', async (
   expect(await ended).toMatchObject({ code: 0 });
   close();
 });
-
-test('refuses to start with an unknown restricted model', async () => {
-  const { ended } = await start({ CONTENT_RESTRICTED_MODELS: 'accesscode,letter' });
-  const { code, stderr } = await ended;
-  expect(code).toBe(1);
-  expect(stderr).toBe(
-    'content-cache: CONTENT_RESTRICTED_MODELS must be a list of webform, pathway, accesscode, condition, separated by commas, not "accesscode,letter"\n',
-  );
-});

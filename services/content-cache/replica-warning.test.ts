@@ -2,19 +2,16 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { follow } from '../../test/support/redis-replication.ts';
 import { startRedis, type RedisServer } from '../../test/support/redis-server.ts';
 import { until } from '../../test/support/wait.ts';
-import { startTestStores, type TestStores } from './testing/test-stores.ts';
+import { useTestStores } from './testing/test-stores.ts';
 
-let world: TestStores;
+const world = useTestStores();
 let replica: RedisServer;
 beforeAll(async () => {
-  [world, replica] = await Promise.all([startTestStores(), startRedis({ 'repl-diskless-sync-delay': '0' })]);
+  replica = await startRedis({ 'repl-diskless-sync-delay': '0' });
   await world.redis.admin.config('SET', 'repl-diskless-sync-delay', '0');
   await follow(replica, world.redis);
 });
-afterAll(async () => {
-  await world.close();
-  await replica.stop();
-});
+afterAll(() => replica.stop());
 
 test('logs once what to set for a replica that the cache does not count', async () => {
   const service = await world.service();

@@ -3,10 +3,10 @@ import { startHttpServer, type HttpServer } from '../../test/support/http-server
 import { startProgram } from '../../test/support/programs.ts';
 import { createLetter } from './commands/create-letter.ts';
 import { openLetters } from './letters.ts';
-import { startLetters, type TestLetters } from './testing/letters.ts';
+import { useLetters } from './testing/letters.ts';
 import { createFindUser } from './users.ts';
 
-let letters: TestLetters;
+const letters = useLetters();
 /** Replaces auth's internal listener; returns the ids in `users`. */
 let auth: HttpServer;
 const users: Record<string, number> = {
@@ -16,17 +16,13 @@ const users: Record<string, number> = {
 };
 
 beforeAll(async () => {
-  letters = await startLetters();
   auth = await startHttpServer(({ url = '' }, response) => {
     if (url === '/service-token') return void response.end('{"token":"x","expires_in":900}');
     const id = users[url];
     response.writeHead(id === undefined ? 404 : 200).end(id === undefined ? '' : JSON.stringify({ id }));
   });
 });
-afterAll(async () => {
-  auth.close();
-  await letters.stop();
-});
+afterAll(() => auth.close());
 
 /** Runs the command in this process. */
 function create(args: string[], databaseUrl = letters.databaseUrl, authUrl = auth.origin) {

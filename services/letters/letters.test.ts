@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { untilBlocked } from '../../test/support/locks.ts';
 import { createLetterStore, eraseLetters } from './letter-store.ts';
 import { ensureLetters, openLetters } from './letters.ts';
-import { startLetters, type TestLetters } from './testing/letters.ts';
+import { useLetters } from './testing/letters.ts';
 
-let letters: TestLetters;
-beforeAll(async () => {
-  letters = await startLetters();
-});
-afterAll(() => letters.stop());
+const letters = useLetters();
 beforeEach(async () => {
   await letters.database.query('test', 'TRUNCATE letters.letter RESTART IDENTITY CASCADE');
 });

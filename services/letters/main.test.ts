@@ -2,20 +2,16 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { startService } from '../../test/support/programs.ts';
 import { until } from '../../test/support/wait.ts';
 import { startAuthStub, type AuthStub } from '../../test/support/auth-stub.ts';
-import { startLetters, type TestLetters } from './testing/letters.ts';
+import { useLetters } from './testing/letters.ts';
 
-let letters: TestLetters;
+const letters = useLetters();
 let auth: AuthStub;
 const closers: (() => unknown)[] = [];
 beforeAll(async () => {
-  letters = await startLetters();
   auth = await startAuthStub();
 });
 afterEach(() => closers.splice(0).forEach((close) => close()));
-afterAll(async () => {
-  auth.close();
-  await letters.stop();
-});
+afterAll(() => auth.close());
 
 async function start() {
   const env = { AUTH_URL: auth.url, AUTH_INTERNAL_URL: auth.url, DATABASE_URL: letters.databaseUrl };

@@ -7,7 +7,7 @@ import { createS3Store } from './stores/s3.ts';
 import type { Store } from './stores/store.ts';
 import { removePending } from './sweep.ts';
 import * as corpus from './testing/corpus.ts';
-import { newFile } from './testing/media-fixture.ts';
+import { keysIn, newFile } from './testing/media-fixture.ts';
 import { useService } from './testing/service.ts';
 
 const current = useService();
@@ -22,11 +22,6 @@ afterAll(async () => {
   await server?.stop();
 });
 
-async function keysIn(store: Store): Promise<string[]> {
-  const keys: string[] = [];
-  for await (const { key } of store.list()) keys.push(key);
-  return keys;
-}
 const sql = async (text: string, values: unknown[] = []) =>
   (await current.scene.database.query('test', text, values)).rows;
 const pending = () => sql('SELECT object, user_id FROM media.pending_object');

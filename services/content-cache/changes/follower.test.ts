@@ -9,19 +9,15 @@ import { createContentStore } from '../content-store.ts';
 import type { InvalidationLog } from '../invalidation-log.ts';
 import { createInvalidator, targetName } from '../invalidator.ts';
 import { createCacheMetrics } from '../metrics.ts';
-import { read, startTestStores, type TestStores } from '../testing/test-stores.ts';
+import { read, useTestStores } from '../testing/test-stores.ts';
 import { createChangeFollower, type ChangeFollowerOptions } from './follower.ts';
 
-let world: TestStores;
+const world = useTestStores();
 let cache: ContentCache;
 beforeAll(async () => {
-  world = await startTestStores();
   cache = await startCache(world.redis.url);
 });
-afterAll(async () => {
-  await cache?.close();
-  await world?.close();
-});
+afterAll(() => cache?.close());
 
 const create = (id: number, title: string) =>
   world.sql(`INSERT INTO content.webform (id, title, body) VALUES ($1, $2, '{}')`, id, title);

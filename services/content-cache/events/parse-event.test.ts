@@ -4,25 +4,25 @@ import { parseEvent } from './parse-event.ts';
 const parse = (value: string | Buffer | null) =>
   parseEvent(typeof value === 'string' ? Buffer.from(value) : value);
 
-const inTwoYears = new Date(Date.now() + 2 * 365 * 86_400_000).toISOString();
+const webform = (id: number) => ({ model: 'webform', id });
 
 test.each([
-  ['a record', '{"model":"webform","id":12}', { model: 'webform', id: 12 }],
+  ['a record', '{"model":"webform","id":12}', webform(12)],
   ['the highest id', '{"model":"condition","id":9007199254740991}', { model: 'condition', id: 2 ** 53 - 1 }],
   ['a pattern', '{"pattern":"pathway:*"}', { model: 'pathway', id: null }],
-  [
-    'unknown fields',
-    '{"model":"webform","id":1,"tenant":7,"__proto__":{"id":2}}',
-    { model: 'webform', id: 1 },
-  ],
-  ['a byte order mark and spaces', '\uFEFF {"model":"webform","id":1} \n', { model: 'webform', id: 1 }],
+  ['unknown fields', '{"model":"webform","id":1,"tenant":7,"__proto__":{"id":2}}', webform(1)],
+  ['a byte order mark and spaces', '\uFEFF {"model":"webform","id":1} \n', webform(1)],
+  ['a malformed time', '{"model":"webform","id":1,"occurred_at":"today"}', webform(1)],
+  ['a malformed change', '{"model":"webform","id":1,"change":"restored"}', webform(1)],
+  ['a malformed event ID', '{"model":"webform","id":1,"event_id":55}', webform(1)],
 ])('accepts %s', (_, value, target) => {
   expect(parse(value)).toEqual({ target, occurredAt: undefined });
 });
 
 test('accepts an event from the future, with its time', () => {
+  const inTwoYears = new Date(Date.now() + 2 * 365 * 86_400_000).toISOString();
   const event = parse(JSON.stringify({ model: 'webform', id: 1, occurred_at: inTwoYears }));
-  expect(event).toEqual({ target: { model: 'webform', id: 1 }, occurredAt: Date.parse(inTwoYears) });
+  expect(event).toEqual({ target: webform(1), occurredAt: Date.parse(inTwoYears) });
 });
 
 test.each([
@@ -54,16 +54,7 @@ test.each([
   expect(parse(value)).toEqual({ class: name, model, error: expect.any(String) });
 });
 
-test.each(['"occurred_at":"today"', '"change":"restored"', '"event_id":55'])(
-  'accepts an event despite %s',
-  (malformed) => {
-    const event = { target: { model: 'webform', id: 1 }, occurredAt: undefined };
-    expect(parse(`{"model":"webform","id":1,${malformed}}`)).toEqual(event);
-  },
-);
-
 test('the error names the field and the expected type', () => {
-  expect(parse('{"model":"webform","id":"12"}')).toMatchObject({
-    error: expect.stringMatching(/^id: .*number/),
-  });
+  const { error } = parse('{"model":"webform","id":"12"}') as { error: string };
+  expect(error).toMatch(/^id: .*number/);
 });

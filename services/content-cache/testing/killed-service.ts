@@ -6,24 +6,11 @@ import type { TestServiceOptions } from './service.ts';
 
 const main = fileURLToPath(new URL('service-process.ts', import.meta.url));
 
-export interface KilledService {
-  /** The start of the current process, by performance.now(). */
-  startedAt(): number;
-  /** Whether the current process accepts requests. */
-  hasStarted(): boolean;
-  /** Whether the current process has joined the consumer group. */
-  hasJoined(): boolean;
-  /** Kills the process with SIGKILL and starts another one. */
-  killAndReplace(): Promise<void>;
-  stop(): Promise<void>;
-}
-
 /** Runs the service in a separate process. `onLine` gets each log line of this process and of its replacements. */
 export function startKilledService(
   options: TestServiceOptions,
   onLine: (line: Record<string, unknown>) => void,
-): KilledService {
-  // Options as JSON.
+) {
   const argument = JSON.stringify(options);
   function start() {
     const state = { startedAt: performance.now(), hasStarted: false, hasJoined: false };
@@ -47,14 +34,18 @@ export function startKilledService(
     await current.exited;
   }
   return {
+    /** The start of the current process, by performance.now(). */
     startedAt: () => current.state.startedAt,
+    /** Whether the current process accepts requests. */
     hasStarted: () => current.state.hasStarted,
+    /** Whether the current process has joined the consumer group. */
     hasJoined: () => current.state.hasJoined,
-    async killAndReplace() {
+    /** Kills the process with SIGKILL and starts another one. */
+    async killAndReplace(): Promise<void> {
       await kill();
       current = start();
     },
-    async stop() {
+    async stop(): Promise<void> {
       process.removeListener('exit', killOnExit);
       await kill();
     },

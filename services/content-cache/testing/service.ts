@@ -5,21 +5,7 @@ import { startContentCache } from '../start.ts';
 import { startHttpServer } from '../../../test/support/http-server.ts';
 import { createTestTokens } from './tokens.ts';
 
-export interface TestService {
-  url: string;
-  /** Signs a token of a machine client with these scopes. */
-  token(...scopes: string[]): string;
-  /** Signs a token of a user with these scopes. */
-  userToken(...scopes: string[]): string;
-  /** The log lines so far. */
-  log: Record<string, unknown>[];
-  /** Returns the scraped value of a series: `name` or `name{label="value"}`. */
-  metric(series: string): Promise<number>;
-  /** Returns whether a readiness check passes. */
-  check(name: string): Promise<boolean>;
-  /** Stops as SIGTERM does. */
-  stop(): Promise<void>;
-}
+export type TestService = Awaited<ReturnType<typeof startTestService>>;
 
 export interface TestServiceOptions {
   databaseUrl: string;
@@ -31,7 +17,7 @@ export interface TestServiceOptions {
 }
 
 /** Starts the whole service in this process, as main.ts does. */
-export async function startTestService(options: TestServiceOptions): Promise<TestService> {
+export async function startTestService(options: TestServiceOptions) {
   const { databaseUrl, redisUrl, kafka, sessionTimeoutMs, changes, env } = options;
   const tokens = await createTestTokens();
   const config = readConfig(contentCacheConfig, {
@@ -58,22 +44,28 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
   const server = await startHttpServer(app);
   return {
     url: server.origin,
+    /** Signs a token of a machine client with these scopes. */
     token: tokens.token,
+    /** Signs a token of a user with these scopes. */
     userToken: tokens.userToken,
+    /** The log lines so far. */
     log,
-    async metric(series) {
+    /** Returns the scraped value of a series: `name` or `name{label="value"}`. */
+    async metric(series: string): Promise<number> {
       const line = (await metrics.registry.metrics())
         .split('\n')
         .find((each) => each.startsWith(`${series} `));
       if (!line) throw new Error(`series not found: ${series}`);
       return Number(line.slice(series.length + 1));
     },
-    check: (name) =>
+    /** Returns whether a readiness check passes. */
+    check: (name: string): Promise<boolean> =>
       checks[name]!.check().then(
         () => true,
         () => false,
       ),
-    async stop() {
+    /** Stops as SIGTERM does. */
+    async stop(): Promise<void> {
       server.close();
       for (const close of closers.toReversed()) await close();
     },

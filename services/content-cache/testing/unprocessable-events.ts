@@ -18,13 +18,8 @@ const kinds: [FailedJobClass, (n: number, random: Random) => Buffer | string | n
   ['invalid_event', (n) => `{"model":"pathway","id":${2 ** 53 + 2 * n}}`],
 ];
 
-export interface UnprocessableEvent {
-  class: FailedJobClass;
-  value: Buffer | null;
-}
-
 /** Returns the n-th (from 1) event that must become a failed job: each kind in turn. */
-export function unprocessableEvent(n: number, random: Random): UnprocessableEvent {
+export function unprocessableEvent(n: number, random: Random) {
   const [name, make] = kinds[n % kinds.length]!;
   const value = make(n, random);
   return { class: name, value: value === null ? null : Buffer.from(value) };

@@ -1,13 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach } from '@jest/globals';
 import { models, type Model } from '@content-platform/contract';
 import { until } from '../../../test/support/wait.ts';
 import { createTestKafka, type TestKafka } from './kafka.ts';
 import type { TestService, TestServiceOptions } from './service.ts';
-import { read, startTestStores, type TestStores } from './test-stores.ts';
+import { read, useTestStores } from './test-stores.ts';
 
 const ids = [1, 2, 3, 4, 5];
 
-export interface FailedJobRow {
+interface FailedJobRow {
   class: string;
   key: Buffer | null;
   value: Buffer | null;
@@ -17,10 +17,9 @@ export interface FailedJobRow {
 
 /** Creates a world with records 1 to 5 of each model for a test file, and a separate topic name for each test. */
 export function useEvents() {
-  let world: TestStores;
+  const world = useTestStores();
   let kafka: TestKafka;
   beforeAll(async () => {
-    world = await startTestStores();
     const insert = `INSERT INTO content.record
       SELECT model, id, 'One', '{}' FROM unnest($1::text[]) AS model, unnest($2::bigint[]) AS id`;
     await world.sql(insert, models, ids);
@@ -34,12 +33,9 @@ export function useEvents() {
     await world.stopServices();
     await kafka.close();
   });
-  afterAll(() => world.close());
 
   return {
-    get world() {
-      return world;
-    },
+    world,
     get kafka() {
       return kafka;
     },

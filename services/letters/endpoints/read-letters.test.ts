@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { startLetters, type TestLetters } from '../testing/letters.ts';
+import { useLetters } from '../testing/letters.ts';
 
-let letters: TestLetters;
-beforeAll(async () => {
-  letters = await startLetters();
-});
-afterAll(() => letters.stop());
+const letters = useLetters();
 
 const list = (token: string, query: Record<string, string | number> = {}) =>
   call(letters.origin, contract.listLetters, { token, query });

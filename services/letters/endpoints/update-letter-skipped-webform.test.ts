@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { untilBlocked } from '../../../test/support/locks.ts';
 import { createLetterStore } from '../letter-store.ts';
-import { startLetters, type TestLetters } from '../testing/letters.ts';
+import { useLetters } from '../testing/letters.ts';
 
-let letters: TestLetters;
-beforeAll(async () => {
-  letters = await startLetters();
-});
-afterAll(() => letters.stop());
+const letters = useLetters();
 
 const stale = { 'If-Match': '"stale"' };
 
@@ -138,23 +134,6 @@ describe('a refused request changes nothing', () => {
     }
     expect((await letters.read(id)).letter).toEqual(letter);
     expect(await letters.skip(id, { webform_id: 3 }, { 'If-Match': '*' })).toMatchObject({ status: 200 });
-  });
-
-  test.each([
-    ['a webform that the letter does not have', { webform_id: 99 }, 'validation_failed'],
-    [
-      'unskipping a webform that the letter does not have',
-      { webform_id: 99, skipped: false },
-      'validation_failed',
-    ],
-    ['a required webform', { webform_id: 1 }, 'webform_required'],
-  ])('returns 422 for %s', async (_, change, expected) => {
-    const id = await letters.letter();
-    const { error } = await letters.skip(id, change);
-    expect(error).toMatchObject({ error: expected, code: 422 });
-    const details = [{ path: 'body.webform_id', message: `Letter ${id} has no webform 99.` }];
-    expect(error!.details).toEqual(expected === 'validation_failed' ? details : undefined);
-    expect(await letters.history(id)).toHaveLength(1);
   });
 });
 

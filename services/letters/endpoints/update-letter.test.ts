@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { letterStates, type LetterState } from '@content-platform/contract';
-import { startLetters, type TestLetters } from '../testing/letters.ts';
+import { useLetters } from '../testing/letters.ts';
 
-let letters: TestLetters;
-beforeAll(async () => {
-  letters = await startLetters();
-});
-afterAll(() => letters.stop());
+const letters = useLetters();
 
 const allowed: Record<LetterState, LetterState[]> = {
   draft: ['open', 'closed'],

@@ -1,4 +1,5 @@
 // Helpers that the tests of letters share.
+import { afterAll, beforeAll } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { createAuditClient, HttpError, type Caller, type ServiceFetch } from '@content-platform/chassis';
@@ -29,7 +30,7 @@ const usual: NewLetter = {
 };
 
 /** Starts the service in this process, on a new database. Users 1 to 9 exist by default. */
-export async function startLetters({ findUser = findFew }: { findUser?: FindUser } = {}) {
+async function startLetters({ findUser = findFew }: { findUser?: FindUser } = {}) {
   const service = await openTestService('letters', migrateLetters);
   const { database, logger, metrics } = service;
   const tokens = { verify: async (token: string) => callerOf(token) };
@@ -88,4 +89,12 @@ export async function startLetters({ findUser = findFew }: { findUser?: FindUser
     },
   };
 }
-export type TestLetters = Awaited<ReturnType<typeof startLetters>>;
+type TestLetters = Awaited<ReturnType<typeof startLetters>>;
+
+/** Starts the service before the tests of a file and stops it afterwards. Only tests and hooks may use the result. */
+export function useLetters(options: { findUser?: FindUser } = {}): TestLetters {
+  const letters = {} as TestLetters;
+  beforeAll(async () => void Object.assign(letters, await startLetters(options)));
+  afterAll(() => letters.stop());
+  return letters;
+}

@@ -18,27 +18,14 @@ function killed(own: number, idle: number[], busy: number[], ending = false): st
   return kills;
 }
 
-test('kills nothing up to the limit', () => {
-  expect(killed(40, [20], [20, 20])).toEqual([]);
-});
-
-test('kills nothing without jobs, because the memory is this process’s own', () => {
-  expect(killed(200, [20], [])).toEqual([]);
-});
-
-test('kills an idle worker process first', () => {
-  expect(killed(40, [5], [30, 30])).toEqual(['idle 0: idle']);
-});
-
-test('kills the youngest job, even if it uses little memory', () => {
-  expect(killed(40, [], [60, 1])).toEqual(['busy 1: crowded']);
-});
-
-test('reports a job that runs alone as costly if it uses the larger half', () => {
-  expect(killed(40, [], [61])).toEqual(['busy 0: costly']);
-  expect(killed(70, [], [40])).toEqual(['busy 0: crowded']);
-});
-
-test('waits until a killed process has returned its memory', () => {
-  expect(killed(40, [], [60, 60], true)).toEqual([]);
+test.each<[string, Parameters<typeof killed>, string[]]>([
+  ['nothing up to the limit', [40, [20], [20, 20]], []],
+  ['nothing without jobs, because the memory is its own', [200, [20], []], []],
+  ['an idle worker process first', [40, [5], [30, 30]], ['idle 0: idle']],
+  ['the youngest job, even if it uses little memory', [40, [], [60, 1]], ['busy 1: crowded']],
+  ['a job that runs alone as costly if it uses the larger half', [40, [], [61]], ['busy 0: costly']],
+  ['a job that runs alone as crowded otherwise', [70, [], [40]], ['busy 0: crowded']],
+  ['nothing until a killed process has returned its memory', [40, [], [60, 60], true], []],
+])('kills %s', (_, processes, kills) => {
+  expect(killed(...processes)).toEqual(kills);
 });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
 import { createFileStore, type NewFile, migrateMedia } from '../file-store.ts';
 import { createLocalFolderStore } from '../stores/local-folder.ts';
+import type { Store } from '../stores/store.ts';
 
 export type MediaFixture = Awaited<ReturnType<typeof createMediaFixture>>;
 
@@ -30,6 +31,13 @@ export async function createMediaFixture() {
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Returns the keys of all files in the store. */
+export async function keysIn(store: Store): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of store.list()) keys.push(key);
+  return keys.toSorted();
 }
 
 /** Makes a PDF of user 1 with new bytes. */

@@ -4,21 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger } from '@content-platform/chassis';
 import { imageVariants } from '@content-platform/contract';
-import type { Job, Outcome } from '../processing/job.ts';
+import type { Job } from '../processing/job.ts';
 import { createWorkspace } from '../workspace.ts';
-import { createPool, type Pool, type PoolOptions } from '../processing/pool.ts';
+import { createPool, type PoolOptions } from '../processing/pool.ts';
 
-export interface TestPool extends Pool {
-  /** Processes these bytes; the variants stay until the pool is closed. */
-  process(bytes: Buffer, signal?: AbortSignal, userId?: number): Promise<Outcome>;
-  /** Makes a job whose upload is these bytes. */
-  jobOf(bytes: Buffer): Promise<Job>;
-  /** The log lines of the pool. */
-  log: Record<string, unknown>[];
-}
+export type TestPool = Awaited<ReturnType<typeof createTestPool>>;
 
 /** Creates a pool with its own folder. */
-export async function createTestPool(options: Partial<PoolOptions> = {}): Promise<TestPool> {
+export async function createTestPool(options: Partial<PoolOptions> = {}) {
   const parent = await mkdtemp(join(tmpdir(), 'pool-'));
   const root = join(parent, 'jobs');
   await createWorkspace(root);
@@ -36,6 +29,7 @@ export async function createTestPool(options: Partial<PoolOptions> = {}): Promis
     ...options,
   });
 
+  /** Makes a job whose upload is these bytes. */
   async function jobOf(bytes: Buffer): Promise<Job> {
     const folder = join(root, randomUUID());
     await mkdir(folder);
@@ -46,11 +40,13 @@ export async function createTestPool(options: Partial<PoolOptions> = {}): Promis
 
   return {
     ...pool,
+    /** The log lines of the pool. */
     log,
     jobOf,
-    process: async (bytes, signal = new AbortController().signal, userId) =>
-      pool.run(await jobOf(bytes), signal, userId),
-    async close() {
+    /** Processes these bytes; the variants stay until the pool is closed. */
+    process: async (bytes: Buffer, signal = new AbortController().signal) =>
+      pool.run(await jobOf(bytes), signal),
+    async close(): Promise<void> {
       await pool.close();
       await rm(parent, { recursive: true, force: true });
     },

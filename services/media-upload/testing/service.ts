@@ -11,7 +11,7 @@ import type { Store } from '../stores/store.ts';
 import { createWorkspace } from '../workspace.ts';
 import type { PoolOptions } from '../processing/pool.ts';
 import { createTestPool } from './pools.ts';
-import { createMediaFixture, type MediaFixture } from './media-fixture.ts';
+import { createMediaFixture, keysIn, type MediaFixture } from './media-fixture.ts';
 
 /** A token is the id of its user. */
 const tokens = {
@@ -44,11 +44,7 @@ export function useService() {
       return service;
     },
     /** Returns the keys of all files in the store. */
-    async keys(): Promise<string[]> {
-      const keys: string[] = [];
-      for await (const { key } of test.scene.store.list()) keys.push(key);
-      return keys.toSorted();
-    },
+    keys: () => keysIn(test.scene.store),
   };
   beforeEach(async () => {
     test.scene = await createMediaFixture();

@@ -23,6 +23,7 @@ beforeEach(async () => {
 });
 
 const put = (...keys: string[]) => redis.admin.mset(keys.flatMap((key) => [key, 'theirs']));
+const words = (text: string) => text.split(' ');
 const keysLeft = async () => (await redis.admin.keys('*')).toSorted();
 
 /** Clears through the real node, and runs `afterScan` before each page of SCAN is returned. */
@@ -58,22 +59,12 @@ test("deletes both views and other programs' keys of exactly this record", async
   await cache.read('webform', 1, 'full', loadVersion(1));
   await cache.read('webform', 1, 'summary', loadVersion(1));
   await cache.read('webform', 12, 'full', loadVersion(1));
-  await put('webform:1:a', 'webform:1:', 'webform:1:a:b', 'webform:1x', 'webform:1x:a', 'webform:12:a');
-  await put('webform', 'webform:', 'webform::1', 'xwebform:1:a', 'webform:10', 'web:1:a', 'webform:01:a');
+  const others =
+    'web:1:a webform webform: webform:01:a webform:10 webform:12:a webform:1x webform:1x:a webform::1';
+  await put(...words(`webform:1:a webform:1: webform:1:a:b ${others} xwebform:1:a`));
 
   expect(await cache.clearModel('webform', 1)).toBe(2 + 3);
-  expect(await keysLeft()).toEqual(
-    [
-      'web:1:a',
-      'webform',
-      'webform:',
-      'webform:01:a',
-      'webform:10',
-      'webform:12',
-      'webform:12:a',
-      'webform:1x',
-    ].concat(['webform:1x:a', 'webform::1', 'xwebform:1:a']),
-  );
+  expect(await keysLeft()).toEqual(words(`webform:12 ${others} xwebform:1:a`).toSorted());
 });
 
 test('deletes exactly the keys of a model', async () => {
@@ -81,20 +72,12 @@ test('deletes exactly the keys of a model', async () => {
   await cache.read('webform', 1, 'summary', loadVersion(1));
   await cache.read('webform', 2, 'full', async () => null);
   await cache.read('pathway', 1, 'full', loadVersion(1));
-  await put(
-    'webform:3',
-    'webform:1:a',
-    'webform:x',
-    'webform:',
-    'webformx:1',
-    'xwebform:1',
-    'webform',
-    'pathway:1:a',
-  );
+  const theirs = 'pathway:1:a webform webformx:1 xwebform:1';
+  await put(...words(`webform:3 webform:1:a webform:x webform: ${theirs}`));
   await redis.admin.rpush('webform:4', 'theirs');
 
   expect(await cache.clearPattern('webform')).toBe(3 + 5);
-  expect(await keysLeft()).toEqual(['pathway:1', 'pathway:1:a', 'webform', 'webformx:1', 'xwebform:1']);
+  expect(await keysLeft()).toEqual(words(`pathway:1 ${theirs}`));
   expect(await cache.clearPattern('webform')).toBe(0);
 });
 
@@ -182,12 +165,8 @@ test("deletes exactly the records' keys in a shared sweep", async () => {
   expect(counts).toEqual([1, 2, 2]);
   expect(await keysLeft()).toEqual(others.slice(0, -1));
   await put('webform:4:a', 'webform:5:a', 'pathway:6:a');
-  const mixed = [
-    cache.clearModel('webform', 4),
-    cache.clearModel('webform', 5),
-    cache.clearModel('pathway', 6),
-  ];
-  expect(await Promise.all(mixed)).toEqual([1, 1, 1]);
+  const webforms = [4, 5].map((id) => cache.clearModel('webform', id));
+  expect(await Promise.all([...webforms, cache.clearModel('pathway', 6)])).toEqual([1, 1, 1]);
   expect(await keysLeft()).toEqual(others.slice(0, -1));
 });
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import type { CacheNode } from '../connection.ts';
 import type { ContentCache } from '../index.ts';
 import { createRecordCache, type CacheRead, type LoadedRecord } from './record-cache.ts';
 import { closedAfterEach, whileRefusing } from '../testing/closed-after-each.ts';
@@ -19,6 +20,16 @@ beforeEach(async () => {
   await redis.admin.flushall();
   cache = await started.cache(redis.url);
 });
+
+/** Creates a record cache with changed commands of the node. */
+async function cacheWith(change: (node: CacheNode) => Partial<CacheNode>) {
+  const connection = await started.connection(redis.url);
+  function forReading(key: string): CacheNode {
+    const node = connection.forReading(key);
+    return { ...node, ...change(node) };
+  }
+  return createRecordCache({ ttlMs: 60_000, negativeTtlMs: 60_000, connection: { forReading } });
+}
 
 const fieldsOf = (key: string) => redis.admin.hgetall(key);
 /** A reader takes the lease and keeps it until release(). */
@@ -77,27 +88,16 @@ test('1,000 readers of one cold record cause one database read', async () => {
 });
 
 test('limits the payloads that a clear waits behind on the connection', async () => {
-  const connection = await started.connection(redis.url);
   const inFlight = { read: 0, fill: 0 };
   const most = { read: 0, fill: 0 };
   const counted = <T>(kind: 'read' | 'fill', reply: Promise<T>): Promise<T> => {
     most[kind] = Math.max(most[kind], (inFlight[kind] += 1));
     return reply.finally(() => (inFlight[kind] -= 1));
   };
-  const records = createRecordCache({
-    ttlMs: 60_000,
-    negativeTtlMs: 60_000,
-    connection: {
-      forReading(key) {
-        const node = connection.forReading(key);
-        return {
-          ...node,
-          read: (...question) => counted('read', node.read(...question)),
-          fill: (...entry) => counted('fill', node.fill(...entry)),
-        };
-      },
-    },
-  });
+  const records = await cacheWith((node) => ({
+    read: (...question) => counted('read', node.read(...question)),
+    fill: (...entry) => counted('fill', node.fill(...entry)),
+  }));
   const ids = Array.from({ length: 100 }, (_, index) => index + 1);
   await Promise.all(ids.map((id) => records.read('webform', id, 'full', loadVersion(1))));
   await Promise.all(ids.map((id) => records.read('webform', id, 'full', loadNothing)));
@@ -105,26 +105,15 @@ test('limits the payloads that a clear waits behind on the connection', async ()
 });
 
 test('reads 100 records with one round trip, one statement, and one round trip for the fills', async () => {
-  const connection = await started.connection(redis.url);
   let steps: string[] = [];
   const noted = async <T>(command: string, reply: Promise<T>): Promise<T> => {
     steps.push(`${command} sent`);
     return reply.finally(() => steps.push(`${command} replied`));
   };
-  const records = createRecordCache({
-    ttlMs: 60_000,
-    negativeTtlMs: 60_000,
-    connection: {
-      forReading(key) {
-        const node = connection.forReading(key);
-        return {
-          ...node,
-          read: (...question) => noted('READ', node.read(...question)),
-          fill: (...entry) => noted('FILL', node.fill(...entry)),
-        };
-      },
-    },
-  });
+  const records = await cacheWith((node) => ({
+    read: (...question) => noted('READ', node.read(...question)),
+    fill: (...entry) => noted('FILL', node.fill(...entry)),
+  }));
   const ids = Array.from({ length: 100 }, (_, index) => index + 1);
   const load = async (some: number[]) => {
     steps.push(`${some.length} loaded`);
@@ -184,29 +173,21 @@ test('a read of several records bypasses a refusing Redis with one statement', a
 });
 
 test('serves no reader with a READ that was sent before the reader arrived', async () => {
-  const connection = await started.connection(redis.url);
   let waits = 0;
   const hit = Promise.withResolvers<void>();
   const handOver = Promise.withResolvers<void>();
   // Delays its first hit, the reply to its waiting readers.
-  const slow = createRecordCache({
-    ttlMs: 60_000,
-    negativeTtlMs: 60_000,
-    connection: {
-      forReading: (key) => ({
-        ...connection.forReading(key),
-        async read(...question) {
-          const reply = await connection.forReading(key).read(...question);
-          if (reply.status === 'WAIT') waits += 1;
-          if (reply.status === 'HIT') {
-            hit.resolve();
-            await handOver.promise;
-          }
-          return reply;
-        },
-      }),
+  const slow = await cacheWith((node) => ({
+    async read(...question) {
+      const reply = await node.read(...question);
+      if (reply.status === 'WAIT') waits += 1;
+      if (reply.status === 'HIT') {
+        hit.resolve();
+        await handOver.promise;
+      }
+      return reply;
     },
-  });
+  }));
 
   /** One reader fills with `version`; another reader with the slow cache waits for the fill. */
   async function fillWhileAnotherWaits(version: number): Promise<{ waiting: Promise<CacheRead> }> {

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-
 import type { CacheNode, Fill } from '../connection.ts';
 import { createRedisNode } from '../redis/node.ts';
 import { protocolScripts } from '../testing/caches.ts';

@@ -1,19 +1,17 @@
 import { expect, test } from '@jest/globals';
-
 import { replicaAdvice } from './replica-advice.ts';
 
-const advice = (replicas: number, minToWrite: number | undefined, atLeast: number) =>
-  /to (\d) \(they are (.*)\)/
-    .exec(
-      replicaAdvice(
-        [
-          { replicas: 0, minToWrite: 0 },
-          { replicas, minToWrite },
-        ],
-        atLeast,
-      ) ?? '',
-    )
-    ?.slice(1);
+/** Returns the number to set, and the two numbers that are set, for a shard beside one without replicas. */
+function advice(replicas: number, minToWrite: number | undefined, atLeast: number) {
+  const text = replicaAdvice(
+    [
+      { replicas: 0, minToWrite: 0 },
+      { replicas, minToWrite },
+    ],
+    atLeast,
+  );
+  return /to (\d) \(they are (.*)\)/.exec(text ?? '')?.slice(1);
+}
 
 test.each([
   // replicas, min-replicas-to-write, CACHE_MIN_REPLICAS, advice

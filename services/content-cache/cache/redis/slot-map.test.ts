@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-
 import { mergeViews, readClusterNodes } from './slot-map.ts';
 
 const asked = { host: 'asked', port: 7 };

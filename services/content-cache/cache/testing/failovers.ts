@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-
 import { inShuffledRounds } from './redis-faults.ts';
 import { pick, type Random } from './random.ts';
 import type { ClusterMember, RedisCluster } from '../../../../test/support/redis-cluster.ts';

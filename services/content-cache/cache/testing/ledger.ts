@@ -1,12 +1,4 @@
-/** A number that threads share. */
-export interface Cell {
-  readonly value: number;
-  add(by: number): void;
-  /** Changes the value atomically, and returns the new value. */
-  update(change: (value: number) => number): number;
-  /** Never lowers it. */
-  raise(to: number): void;
-}
+type Cell = ReturnType<typeof createCell>;
 
 /** The facts of one record, in memory that threads may share. Every cell starts at 0: version 1 exists. */
 export interface Ledger {
@@ -53,7 +45,9 @@ export function createLedgers(models: string[], records: number, memory: SharedA
   );
 }
 
-function createCell(numbers: Int32Array, at: number): Cell {
+/** A number that threads share. */
+function createCell(numbers: Int32Array, at: number) {
+  /** Changes the value atomically, and returns the new value. */
   function update(change: (value: number) => number): number {
     for (;;) {
       const before = Atomics.load(numbers, at);
@@ -62,11 +56,12 @@ function createCell(numbers: Int32Array, at: number): Cell {
     }
   }
   return {
-    get value() {
+    get value(): number {
       return Atomics.load(numbers, at);
     },
-    add: (by) => void Atomics.add(numbers, at, by),
+    add: (by: number) => void Atomics.add(numbers, at, by),
     update,
-    raise: (to) => void update((value) => Math.max(value, to)),
+    /** Never lowers it. */
+    raise: (to: number) => void update((value) => Math.max(value, to)),
   };
 }

@@ -1,8 +1,6 @@
 // One thread of a race, with its own event loop and connections: see threads.ts.
 import { parentPort, workerData } from 'node:worker_threads';
-
 import { Redis } from 'ioredis';
-
 import { startCache } from './caches.ts';
 import { runRace, type RaceCache, type RaceFigures } from './race.ts';
 import type { CacheSettings, RaceThread, ThreadFigures } from './threads.ts';

@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-
 import { views, type View } from '@content-platform/contract';
 import type { Redis } from 'ioredis';
-
 import { CacheError, type ContentCache, type LoadedRecord } from '../index.ts';
 import type { CacheRead } from '../protocol/record-cache.ts';
 import { createLedgers, ledgerMemory, type Ledger } from './ledger.ts';
 import { createRandom, pick, type Random } from './random.ts';
-import { createVersionedStore, type RaceDatabase } from './versioned-store.ts';
+import { createVersionedStore } from './versioned-store.ts';
 
 /** The cache, or a broken cache with the same interface. */
 export type RaceCache = Pick<ContentCache, 'read' | 'readMany' | 'clearModel' | 'clearPattern'>;
@@ -65,14 +63,13 @@ export const noFigures = {
 /** A reader that bypassed the cache pauses: the race should not count outages. */
 const BYPASS_PAUSE_MS = 100;
 
+const OUTCOMES = { hit: 'hits', miss: 'misses', bypass: 'bypasses' } as const;
+
 /** Runs readers and writers until `done`, and counts their observations. */
 export async function runRace(options: RaceOptions): Promise<RaceFigures> {
-  const { seed, caches, models, records, done, limitMs } = options;
-  const memory = options.memory ?? ledgerMemory(models.length * records);
-  const ledgers = createLedgers(models, records, memory);
-  const database = createVersionedStore(createRandom(seed));
-  const figures: RaceFigures = { ...noFigures };
+  const { seed, caches, done, limitMs } = options;
   const over = new AbortController();
+  const { figures, read, write } = createRace(options, over.signal);
 
   async function loop(
     index: number,
@@ -85,15 +82,9 @@ export async function runRace(options: RaceOptions): Promise<RaceFigures> {
     }
   }
 
-  const reader = (cache: RaceCache, random: Random) =>
-    random() < 0.1
-      ? readTogether(cache, database, ledgers[pick(random, ledgers.length)]!, figures, random)
-      : readOnce(cache, database, choose(ledgers, random), figures, random);
-  const writer = (cache: RaceCache, random: Random) =>
-    changeAndClear(cache, database, options.foreign, ledgers, figures, random, over.signal);
   const running = [
-    ...Array.from({ length: options.readers }, (_, index) => loop(index, reader)),
-    ...Array.from({ length: options.writers }, (_, index) => loop(options.readers + index, writer)),
+    ...Array.from({ length: options.readers }, (_, index) => loop(index, read)),
+    ...Array.from({ length: options.writers }, (_, index) => loop(options.readers + index, write)),
   ];
   const hung = sleep(limitMs, undefined, { signal: over.signal }).then(
     () => Promise.reject(new Error(`the race hangs: ${JSON.stringify(figures)}`)),
@@ -107,152 +98,135 @@ export async function runRace(options: RaceOptions): Promise<RaceFigures> {
   return figures;
 }
 
-const OUTCOMES = { hit: 'hits', miss: 'misses', bypass: 'bypasses' } as const;
+/** Returns the step of a reader and the step of a writer, and the figures of all steps. */
+function createRace({ seed, models, records, memory, foreign }: RaceOptions, signal: AbortSignal) {
+  const ledgers = createLedgers(models, records, memory ?? ledgerMemory(models.length * records));
+  const database = createVersionedStore(createRandom(seed));
+  const figures: RaceFigures = { ...noFigures };
+  const any = <T>(list: readonly T[], random: Random): T => list[pick(random, list.length)]!;
 
-async function readOnce(
-  cache: RaceCache,
-  database: RaceDatabase,
-  ledger: Ledger,
-  figures: RaceFigures,
-  random: Random,
-): Promise<void> {
-  if (random() < 0.1) await sleep(random() * 5);
-  const view = views[pick(random, views.length)]!;
-  const load = () => database.load(ledger, view);
-  const outcome = await observe(ledger, view, cache.read(ledger.model, ledger.id, view, load), figures);
-  if (outcome === 'bypass') await sleep(BYPASS_PAUSE_MS);
-}
+  /** Waits for a read that has just begun, and counts what it returned. */
+  async function observe(ledger: Ledger, view: View, reading: Promise<CacheRead>) {
+    const { model, id } = ledger;
+    const floor = ledger.floor.value;
+    const sentBefore = ledger.clearsSent.value;
+    const isBeingCleared = ledger.clearing.value > 0;
 
-/** Reads half of a model's records in one call. */
-async function readTogether(
-  cache: RaceCache,
-  database: RaceDatabase,
-  ledgers: Ledger[],
-  figures: RaceFigures,
-  random: Random,
-): Promise<void> {
-  const chosen = ledgers.filter(() => random() < 0.5);
-  const view = views[pick(random, views.length)]!;
-  const load = async (ids: number[]) => {
-    const found = await Promise.all(ids.map(async (id) => [id, await database.load(ledgers[id - 1]!, view)]));
-    return new Map(found.filter(([, record]) => record) as [number, LoadedRecord][]);
+    const { outcome, record } = await reading;
+
+    figures.reads += 1;
+    figures[OUTCOMES[outcome]] += 1;
+    if (isBeingCleared || ledger.clearsSent.value > sentBefore) {
+      figures.readsDuringClear += 1;
+      figures[`${OUTCOMES[outcome]}DuringClear`] += 1;
+    }
+    if (record) {
+      const seen = JSON.parse(record.payload);
+      const asked = seen.model === model && seen.id === id && seen.view === view;
+      if (!asked || seen.version !== record.version) figures.mistaken += 1;
+    }
+    if (record ? record.version < floor : !wasDeletedSince(ledger, floor)) {
+      figures.stale += 1;
+      const seen = `${model}:${id} ${view} version ${record?.version ?? 'absent'} (${outcome})`;
+      figures.firstStale ??= `read ${figures.reads}: ${seen}, cleared at ${floor}`;
+    }
+    return outcome;
+  }
+
+  async function readOnce(cache: RaceCache, random: Random): Promise<void> {
+    const ledger = any(any(ledgers, random), random);
+    if (random() < 0.1) await sleep(random() * 5);
+    const view = any(views, random);
+    const load = () => database.load(ledger, view);
+    const outcome = await observe(ledger, view, cache.read(ledger.model, ledger.id, view, load));
+    if (outcome === 'bypass') await sleep(BYPASS_PAUSE_MS);
+  }
+
+  /** Reads half of a model's records in one call. */
+  async function readTogether(cache: RaceCache, random: Random): Promise<void> {
+    const all = any(ledgers, random);
+    const chosen = all.filter(() => random() < 0.5);
+    const view = any(views, random);
+    const load = async (ids: number[]) => {
+      const found = await Promise.all(ids.map(async (id) => [id, await database.load(all[id - 1]!, view)]));
+      return new Map(found.filter(([, record]) => record) as [number, LoadedRecord][]);
+    };
+    const ids = chosen.map(({ id }) => id);
+    const reads = cache.readMany(all[0]!.model, ids, view, load);
+    const read = async (index: number) => (await reads)[index]!;
+    await Promise.all(chosen.map((ledger, index) => observe(ledger, view, read(index))));
+  }
+
+  /**
+   * A sender that retries until the race is over. Returns false if it got no acknowledgement. Only what was committed
+   * when the acknowledged attempt was sent counts.
+   */
+  async function clearUntilAcknowledged(cleared: Ledger[], clear: () => Promise<number>): Promise<boolean> {
+    while (!signal.aborted) {
+      const sent = cleared.map(({ committed }) => committed.value);
+      for (const { clearing, clearsSent } of cleared) {
+        clearing.add(1);
+        clearsSent.add(1);
+      }
+      try {
+        await clear();
+        cleared.forEach(({ floor }, index) => floor.raise(sent[index]!));
+        return true;
+      } catch (error) {
+        if (!(error instanceof CacheError)) throw error;
+        figures.refusedClears += 1;
+      } finally {
+        for (const { clearing } of cleared) clearing.add(-1);
+      }
+      await sleep(20);
+    }
+    return false;
+  }
+
+  async function change(ledger: Ledger, exists: boolean): Promise<void> {
+    if (!exists) ledger.deleting.add(1);
+    const version = await database.change(ledger, exists);
+    ledger.committed.raise(version);
+    if (exists) return;
+    ledger.deletedAt.raise(version);
+    ledger.deleting.add(-1);
+  }
+
+  /** Writes another program's key for the record. The name is used once, so the clear must delete the key. */
+  async function plant(redis: Redis, { model, id }: Ledger): Promise<string> {
+    figures.unmanagedKeys += 1;
+    const key = `${model}:${id}:other-${randomUUID()}`;
+    await redis.set(key, 'kept by another program');
+    return key;
+  }
+
+  return {
+    figures,
+    read: (cache: RaceCache, random: Random) => (random() < 0.1 ? readTogether : readOnce)(cache, random),
+    /** Changes a record, or some records of a model, and clears the record or the model. */
+    async write(cache: RaceCache, random: Random): Promise<void> {
+      await sleep(random() * 8);
+      const wholeModel = random() < 0.03;
+      const model = any(ledgers, random);
+      const changed = wholeModel ? model.filter(() => random() < 0.3) : [any(model, random)];
+      const cleared = wholeModel ? model : changed;
+
+      const planted: string[] = [];
+      for (const ledger of changed) {
+        if (foreign && random() < 0.3) planted.push(await plant(foreign, ledger));
+        await change(ledger, random() < 0.9);
+      }
+      const { model: name, id } = cleared[0]!;
+      const clear = () => (wholeModel ? cache.clearPattern(name) : cache.clearModel(name, id));
+      if (!(await clearUntilAcknowledged(cleared, clear))) return;
+      figures[wholeModel ? 'patternClears' : 'clears'] += 1;
+      figures.unmanagedLeft += (await foreign?.exists(...planted, 'none')) ?? 0;
+    },
   };
-  const ids = chosen.map(({ id }) => id);
-  const reads = cache.readMany(ledgers[0]!.model, ids, view, load);
-  const read = async (index: number) => (await reads)[index]!;
-  await Promise.all(chosen.map((ledger, index) => observe(ledger, view, read(index), figures)));
-}
-
-/** Waits for a read that has just begun, and counts what it returned. */
-async function observe(ledger: Ledger, view: View, reading: Promise<CacheRead>, figures: RaceFigures) {
-  const { model, id } = ledger;
-  const floor = ledger.floor.value;
-  const sentBefore = ledger.clearsSent.value;
-  const isBeingCleared = ledger.clearing.value > 0;
-
-  const { outcome, record } = await reading;
-
-  figures.reads += 1;
-  figures[OUTCOMES[outcome]] += 1;
-  if (isBeingCleared || ledger.clearsSent.value > sentBefore) {
-    figures.readsDuringClear += 1;
-    figures[`${OUTCOMES[outcome]}DuringClear`] += 1;
-  }
-  if (record) {
-    const seen = JSON.parse(record.payload);
-    const asked = seen.model === model && seen.id === id && seen.view === view;
-    if (!asked || seen.version !== record.version) figures.mistaken += 1;
-  }
-  if (record ? record.version < floor : !wasDeletedSince(ledger, floor)) {
-    figures.stale += 1;
-    const seen = `${model}:${id} ${view} version ${record?.version ?? 'absent'} (${outcome})`;
-    figures.firstStale ??= `read ${figures.reads}: ${seen}, cleared at ${floor}`;
-  }
-  return outcome;
 }
 
 /** "Absent" is correct if the record was deleted at the floor or later. */
 function wasDeletedSince({ deleting, deletedAt }: Ledger, floor: number): boolean {
   // In this order: a finished deletion has written its version.
   return deleting.value > 0 || deletedAt.value >= floor;
-}
-
-async function changeAndClear(
-  cache: RaceCache,
-  database: RaceDatabase,
-  foreign: Redis | undefined,
-  ledgers: Ledger[][],
-  figures: RaceFigures,
-  random: Random,
-  signal: AbortSignal,
-): Promise<void> {
-  await sleep(random() * 8);
-  const wholeModel = random() < 0.03;
-  const model = ledgers[pick(random, ledgers.length)]!;
-  const changed = wholeModel ? model.filter(() => random() < 0.3) : [model[pick(random, model.length)]!];
-  const cleared = wholeModel ? model : changed;
-
-  const planted: string[] = [];
-  for (const ledger of changed) {
-    if (foreign && random() < 0.3) planted.push(await plant(foreign, ledger, figures));
-    await change(database, ledger, random() < 0.9);
-  }
-  const clear = () =>
-    wholeModel ? cache.clearPattern(model[0]!.model) : cache.clearModel(changed[0]!.model, changed[0]!.id);
-  if (!(await clearUntilAcknowledged(figures, cleared, clear, signal))) return;
-  figures[wholeModel ? 'patternClears' : 'clears'] += 1;
-  figures.unmanagedLeft += (await foreign?.exists(...planted, 'none')) ?? 0;
-}
-
-async function change(database: RaceDatabase, ledger: Ledger, exists: boolean): Promise<void> {
-  if (!exists) ledger.deleting.add(1);
-  const version = await database.change(ledger, exists);
-  ledger.committed.raise(version);
-  if (exists) return;
-  ledger.deletedAt.raise(version);
-  ledger.deleting.add(-1);
-}
-
-/**
- * A sender that retries until the race is over. Returns false if it got no acknowledgement. Only what was committed
- * when the acknowledged attempt was sent counts.
- */
-async function clearUntilAcknowledged(
-  figures: RaceFigures,
-  cleared: Ledger[],
-  clear: () => Promise<number>,
-  signal: AbortSignal,
-): Promise<boolean> {
-  while (!signal.aborted) {
-    const sent = cleared.map(({ committed }) => committed.value);
-    for (const { clearing, clearsSent } of cleared) {
-      clearing.add(1);
-      clearsSent.add(1);
-    }
-    try {
-      await clear();
-      cleared.forEach(({ floor }, index) => floor.raise(sent[index]!));
-      return true;
-    } catch (error) {
-      if (!(error instanceof CacheError)) throw error;
-      figures.refusedClears += 1;
-    } finally {
-      for (const { clearing } of cleared) clearing.add(-1);
-    }
-    await sleep(20);
-  }
-  return false;
-}
-
-/** Writes another program's key for the record. The name is used once, so the clear must delete the key. */
-async function plant(foreign: Redis, { model, id }: Ledger, figures: RaceFigures): Promise<string> {
-  figures.unmanagedKeys += 1;
-  const key = `${model}:${id}:other-${randomUUID()}`;
-  await foreign.set(key, 'kept by another program');
-  return key;
-}
-
-function choose(ledgers: Ledger[][], random: Random): Ledger {
-  const model = ledgers[pick(random, ledgers.length)]!;
-  return model[pick(random, model.length)]!;
 }

@@ -1,7 +1,6 @@
 import { readdir, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-
 import type { Random } from './random.ts';
 import type { RedisServer } from '../../../../test/support/redis-server.ts';
 

@@ -1,7 +1,5 @@
 import { once } from 'node:events';
-
 import type { Redis } from 'ioredis';
-
 import { recordKey } from '../protocol/record-cache.ts';
 import type { ReplicaGuard } from '../protocol/scripts.ts';
 import { injectFaults, type RedisFault } from './redis-faults.ts';

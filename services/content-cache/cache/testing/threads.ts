@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-
 import type { ContentCacheOptions } from '../index.ts';
 import { ledgerMemory } from './ledger.ts';
 import { noFigures, type RaceFigures, type RaceOptions } from './race.ts';
@@ -22,21 +21,10 @@ export interface RaceThread extends Omit<RaceOptions, 'caches' | 'done' | 'forei
 
 export type ThreadFigures = RaceFigures & { heapUsed: number };
 
-export interface ThreadedRace {
-  /** The figures of all threads so far. */
-  figures(): RaceFigures;
-  /** Bytes that each thread's heap has in use. */
-  heaps(): number[];
-  /** Resolves when `isOver` returns true, which is called twice a second. Rejects when a thread fails. */
-  until(isOver: (figures: RaceFigures) => boolean): Promise<void>;
-  /** Ends the race; `figures` are then final. */
-  stop(): Promise<void>;
-}
-
 const ASK_MS = 500;
 
 /** Starts a race in several threads, which read, change and clear the same records. */
-export function startThreads(threads: number, race: RaceThread): ThreadedRace {
+export function startThreads(threads: number, race: RaceThread) {
   const memory = ledgerMemory(race.models.length * race.records);
   const latest: ThreadFigures[] = [];
   const workers = Array.from({ length: threads }, (_, index) => {
@@ -59,12 +47,16 @@ export function startThreads(threads: number, race: RaceThread): ThreadedRace {
   }
 
   return {
+    /** The figures of all threads so far; final after stop(). */
     figures,
-    heaps: () => latest.map(({ heapUsed }) => heapUsed),
-    async until(isOver) {
+    /** Bytes that each thread's heap has in use. */
+    heaps: (): number[] => latest.map(({ heapUsed }) => heapUsed),
+    /** Resolves when `isOver` returns true, which is called twice a second. Rejects when a thread fails. */
+    async until(isOver: (figures: RaceFigures) => boolean): Promise<void> {
       while (!isOver(figures())) await Promise.race([sleep(ASK_MS), failed]);
     },
-    async stop() {
+    /** Ends the race. */
+    async stop(): Promise<void> {
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have none
       for (const worker of workers) worker.postMessage('stop');
       await failed;

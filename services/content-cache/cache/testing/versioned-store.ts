@@ -1,22 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-
 import type { View } from '@content-platform/contract';
 import type { LoadedRecord } from '../protocol/record-cache.ts';
 import type { Ledger } from './ledger.ts';
 import type { Random } from './random.ts';
 
-/** The database of a race. Replies may arrive later than the commit or the snapshot. */
-export interface RaceDatabase {
-  load(ledger: Ledger, view: View): Promise<LoadedRecord | null>;
-  /** Returns the committed version. With `exists` false the change deletes the record. */
-  change(ledger: Ledger, exists: boolean): Promise<number>;
-}
-
 /**
- * A database of versions in memory. A load returns the state of one moment, after a random delay: mostly short, sometimes
+ * A race's database of versions in memory. A load returns the state of one moment, after a random delay: mostly short, sometimes
  * long enough for several clears.
  */
-export function createVersionedStore(random: Random): RaceDatabase {
+export function createVersionedStore(random: Random) {
   const delay = async () => {
     const dice = random();
     if (dice < 0.3) return;
@@ -24,13 +16,14 @@ export function createVersionedStore(random: Random): RaceDatabase {
   };
 
   return {
-    async load({ model, id, stored }, view) {
+    async load({ model, id, stored }: Ledger, view: View): Promise<LoadedRecord | null> {
       await delay();
       const { version, exists } = stateOf(stored.value);
       await delay();
       return exists ? { version, payload: JSON.stringify({ model, id, view, version }) } : null;
     },
-    async change({ stored }, exists) {
+    /** Returns the committed version. With `exists` false the change deletes the record. */
+    async change({ stored }: Ledger, exists: boolean): Promise<number> {
       const committed = stored.update((value) => numberOf({ version: stateOf(value).version + 1, exists }));
       return stateOf(committed).version;
     },
