@@ -7,7 +7,7 @@ import type { GatewayResponse } from '../request-context.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { CorsHeaders } from './browser-headers.ts';
 
-/** Requests that begin in one turn of the event loop: Node accepts connections and reads once in each turn. */
+/** Requests that begin in one turn of the event loop. Turns must be short: Node reads once in each of them. */
 const maxPerTurn = 16;
 /** A full queue is answered in this time, so that its last request is answered within 500 ms. */
 const maxWaitMs = 400;

@@ -16,7 +16,7 @@ const resolveByDns: Resolve = async (hostname) =>
 
 /**
  * Limits the time of resolutions; then the result is empty. Calls for the same hostname share one lookup, which
- * occupies a thread of libuv's four and cannot be cancelled.
+ * occupies one of libuv's four threads and cannot be cancelled.
  */
 export function createResolve(resolve: Resolve = resolveByDns): Resolve {
   const pending = new Map<string, Promise<string[]>>();

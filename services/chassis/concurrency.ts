@@ -76,8 +76,8 @@ interface Flight<T> {
 }
 
 /**
- * Returns a function that runs the work of a key once at a time: a call during it gets its result or error and
- * `joined`. If its own `signal` was aborted, the next call runs the work.
+ * Returns a function that runs the work of a key once at a time. A call during the work gets its result or error, and
+ * `joined` is then true. If the work failed because its own `signal` was aborted, the next call runs it.
  */
 export function singleFlight<T>() {
   const flights = new Map<string, Flight<T>>();

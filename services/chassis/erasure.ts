@@ -25,7 +25,7 @@ export interface ErasureOptions {
   schema: string;
 }
 
-/** A request from before the deletion may store data later. Longer than tokens (15 min) and requests (75 s) last. */
+/** A request may store data after the deletion: tokens last for 15 min, and the longest request 75 s. */
 const usual = { repeatEveryMs: 20_000, repeatForMs: 20 * 60_000 };
 const maxUsers = 1_000;
 

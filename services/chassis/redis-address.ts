@@ -61,7 +61,7 @@ export function isRedisUrl(text: string): boolean {
   }
 }
 
-/** Returns the login for sentinels. One without a password accepts any password of the user `default`. */
+/** Returns Redis's password for sentinels, as user `default`: a sentinel without a password accepts any. */
 export function sentinelLogin({ password }: RedisAccess): RedisAccess {
   return password ? { username: 'default', password } : {};
 }

@@ -68,7 +68,7 @@ export function requestMethods({ method, noHead }: Endpoint): string[] {
   return method === 'GET' && !noHead ? ['GET', 'HEAD'] : [method];
 }
 
-/** Sorts path templates in gateway and services: a fixed segment precedes a parameter, so `/jobs/retry` is no job. */
+/** Sorts path templates in gateway and services: a fixed segment precedes a parameter: `/jobs/retry` is not a job. */
 export function comparePaths(a: string, b: string): number {
   // `~` sorts after every other character.
   const [first, second] = [a, b].map((path) => path.replaceAll('/:', '/~')) as [string, string];
