@@ -2,9 +2,13 @@ import { scopes, type Role, type Scope } from '@content-platform/contract';
 import jwt from 'jsonwebtoken';
 import { randomUUID } from 'node:crypto';
 import { audience, internalScope } from '@content-platform/chassis';
-import { accessTokenLifetime } from './access-token-lifetime.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
 import type { User } from './user-store.ts';
+
+/** Lifetime of access tokens in seconds. */
+export const accessTokenLifetime = 900;
+/** Time in seconds for which keys and revocations are kept: the lifetime of a token and a minute of clock skew. */
+export const retentionSeconds = accessTokenLifetime + 60;
 
 const scopesByRole: Record<Role, readonly Scope[]> = {
   user: [],

@@ -1,34 +1,60 @@
-import type { Logger } from '@content-platform/chassis';
-import type { AccessTokens } from './access-tokens.ts';
-import type { IdentityService } from './identity/identity.ts';
+import type { Logger, Metrics, Revocations } from '@content-platform/chassis';
+import type { Role } from '@content-platform/contract';
+import { createAccessTokens } from './access-tokens.ts';
+import { createIdentityService } from './identity/identity.ts';
+import type { IdentitySettings } from './identity/settings.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
-import type { Logins } from './metrics.ts';
-import type { EqualizeFailureTime } from './passwords/failure-time.ts';
-import type { PasswordPolicy } from './passwords/password-policy.ts';
-import type { Passwords } from './passwords/passwords.ts';
+import { createAuthMetrics } from './metrics.ts';
+import type { Blocklist } from './passwords/blocklist.ts';
+import { createEqualizeFailureTime, type EqualizeFailureTime } from './passwords/failure-time.ts';
+import { createPasswordPolicy } from './passwords/password-policy.ts';
+import { createPasswords } from './passwords/passwords.ts';
 import type { PersonalData } from './personal-data.ts';
 import type { PushDevices } from './sessions/push-devices.ts';
-import type { Sessions } from './sessions/sessions.ts';
+import { createSessions } from './sessions/sessions.ts';
 import type { AuthDatabase } from './stores.ts';
 import type { LoginThrottle } from './throttle/login-throttle.ts';
 
-/** The dependencies of endpoints and grants. app.ts creates one object; each endpoint names the parts that it uses. */
-export interface AuthContext {
+export interface AuthDeps {
+  /** PUBLIC_URL, the issuer of the tokens. */
+  issuer: string;
   database: AuthDatabase;
   keys: SigningKeys;
-  tokens: AccessTokens;
-  sessions: Sessions;
-  passwords: Passwords;
-  policy: PasswordPolicy;
-  throttle: LoginThrottle;
-  equalizeFailureTime: EqualizeFailureTime;
-  identity: IdentityService;
+  /** Key from which the successors of refresh tokens are derived. */
+  refreshSecret: Buffer;
   /** Key that encrypts the secrets of second factors. */
   totpKey: Buffer;
   /** Key that encrypts tokens for new passwords until their mails are sent; undefined: no mails are sent. */
   resetKey: Buffer | undefined;
+  revocations: Revocations;
+  throttle: LoginThrottle;
+  passwordMinLength: number;
+  /** MFA_REQUIRED_ROLES */
+  mfaRoles: readonly Role[];
+  blocklist?: Blocklist | undefined;
+  identity: IdentitySettings;
   pushDevices: PushDevices;
   personalData: PersonalData;
-  logins: Logins;
+  equalizeFailureTime?: EqualizeFailureTime;
   logger: Logger;
+  metrics: Metrics;
+}
+
+export type AuthContext = ReturnType<typeof createContext>;
+
+/** Creates the dependencies of endpoints and grants. Each endpoint names the parts that it uses. */
+export function createContext(deps: AuthDeps) {
+  const { issuer, database, logger } = deps;
+  const tokens = createAccessTokens(issuer, deps.keys, deps.mfaRoles);
+  const { logins, reusedTokens } = createAuthMetrics(deps.metrics);
+  return {
+    equalizeFailureTime: createEqualizeFailureTime(),
+    ...deps,
+    tokens,
+    sessions: createSessions(database, tokens, deps.refreshSecret, () => reusedTokens.inc()),
+    passwords: createPasswords(),
+    policy: createPasswordPolicy(deps.passwordMinLength, deps.blocklist),
+    identity: createIdentityService(deps.identity, issuer, logger),
+    logins,
+  };
 }

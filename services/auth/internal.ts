@@ -8,7 +8,7 @@ import {
   type Logger,
   type TokenVerifier,
 } from '@content-platform/chassis';
-import { accessTokenLifetime } from './access-token-lifetime.ts';
+import { accessTokenLifetime } from './access-tokens.ts';
 import { sha256 } from './sessions/opaque-token.ts';
 import type { Stores } from './stores.ts';
 

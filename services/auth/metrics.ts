@@ -6,8 +6,6 @@ const outcomes = ['success', 'failure', 'limited', 'refused'] as const;
 /** failed: another attempt follows. abandoned: none follows. */
 const mailOutcomes = ['sent', 'failed', 'abandoned'] as const;
 
-export type Logins = ReturnType<typeof createAuthMetrics>['logins'];
-
 export type Mails = ReturnType<typeof createMailMetrics>;
 
 /** Creates the counter of mails. */

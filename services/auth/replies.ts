@@ -1,5 +1,5 @@
-import { type Caller, HttpError } from '@content-platform/chassis';
-import { accessTokenLifetime } from './access-token-lifetime.ts';
+import type { Caller } from '@content-platform/chassis';
+import { accessTokenLifetime } from './access-tokens.ts';
 import type { LinkedIdentity } from './identity/identity-store.ts';
 import type { Session } from './sessions/session-store.ts';
 import type { User } from './user-store.ts';
@@ -54,9 +54,4 @@ export function toSession({ id, device, address, createdAt, lastUsedAt }: Sessio
     last_used_at: lastUsedAt.toISOString(),
     current: caller.kind === 'user' && String(id) === caller.sessionId,
   };
-}
-
-/** Returns the 401 for a token whose session or user was deleted: revoking it everywhere takes up to a second. */
-export function sessionEnded(): HttpError<'invalid_token'> {
-  return new HttpError('invalid_token', 'The session of this access token has ended.');
 }

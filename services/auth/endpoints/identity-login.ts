@@ -1,17 +1,13 @@
 import { HttpError, invalidFields, type Handler } from '@content-platform/chassis';
-import type { identityLogin as contract } from '@content-platform/contract';
+import type * as contract from '@content-platform/contract';
 import { buildAuthorizationUrl, calculatePKCECodeChallenge } from 'openid-client';
-import { IdentityFailure } from '../identity/failure.ts';
 import type { AuthContext } from '../context.ts';
+import { type CallbackResponse, exchangeCode } from '../identity/exchange.ts';
+import { IdentityFailure } from '../identity/failure.ts';
+import type { IdentityLogin } from '../identity/login-store.ts';
+import { toPerson } from '../identity/person.ts';
+import { findOrCreateUser } from '../identity/users.ts';
 import { randomToken, sha256 } from '../sessions/opaque-token.ts';
-
-/** Accepts configured URLs only (RFC 9700 §2.1); otherwise attackers could redirect codes to themselves. */
-function checkReturnTo(returnTo: string, allowed: readonly string[]): void {
-  if (allowed.includes(returnTo)) return;
-  throw invalidFields([
-    { path: 'query.return_to', message: 'Is not one of the addresses in IDENTITY_RETURN_TO.' },
-  ]);
-}
 
 function unavailable(error: unknown): never {
   if (!(error instanceof IdentityFailure)) throw error;
@@ -20,12 +16,16 @@ function unavailable(error: unknown): never {
 }
 
 /** Redirects the browser to the identity provider: code flow with PKCE, state and nonce (RFC 9700 §2.1.1, RFC 7636). */
-export function identityLogin({ identity, database }: AuthContext): Handler<typeof contract> {
+export function identityLogin({ identity, database }: AuthContext): Handler<typeof contract.identityLogin> {
   return async ({
     query: { return_to: returnTo, code_challenge: codeChallenge, state: clientState },
     header,
   }) => {
-    checkReturnTo(returnTo, identity.returnTo);
+    // RFC 9700 §2.1: otherwise attackers could redirect codes to themselves.
+    if (!identity.returnTo.includes(returnTo)) {
+      const message = 'Is not one of the addresses in IDENTITY_RETURN_TO.';
+      throw invalidFields([{ path: 'query.return_to', message }]);
+    }
     const configuration = await identity.provider.configuration().catch(unavailable);
     const [state, nonce, codeVerifier] = [randomToken(), randomToken(), randomToken()];
     const { cookie, hash: browserHash } = identity.cookie.issue(header('cookie'));
@@ -40,5 +40,61 @@ export function identityLogin({ identity, database }: AuthContext): Handler<type
       code_challenge_method: 'S256',
     });
     return { status: 302, headers: { Location: address.href, 'Set-Cookie': cookie } };
+  };
+}
+
+/**
+ * Handles the browser's return from the identity provider. A login is identified by its state, which is valid once, for
+ * a limited time and in the same browser. Errors in these checks are shown as a page. Later errors are passed to the
+ * client with its own state.
+ */
+export function identityCallback(context: AuthContext): Handler<typeof contract.identityCallback> {
+  const { identity, database, logger } = context;
+
+  async function consumeLogin(state: string, cookies: string | undefined): Promise<IdentityLogin> {
+    const login = await database.identityLogins.consume(sha256(state));
+    if (!login) throw new HttpError('identity_login_unknown', 'No login with this state is in progress.');
+    if (login.expired) {
+      throw new HttpError('identity_login_expired', 'The login took too long. Start it again.');
+    }
+    if (identity.cookie.matches(cookies, login.browserHash)) return login;
+    const message = 'The login was started in another browser. Start it again.';
+    throw new HttpError('identity_other_browser', message);
+  }
+
+  /** Returns a one-time code for the user who logged in. Rejects with IdentityFailure. */
+  async function codeFor(answer: CallbackResponse, login: IdentityLogin): Promise<string> {
+    const configuration = await identity.provider.configuration();
+    const { idToken, claims } = await exchangeCode(configuration, identity.redirectUri, answer, login);
+    const person = toPerson(claims, identity.suborgsClaim);
+    const { issuer, suborgs, mfa } = person;
+    const { codeChallenge } = login;
+    const code = randomToken();
+    await database.transaction(async (stores) => {
+      const { id: userId } = await findOrCreateUser(stores, person, identity);
+      const content = { userId, codeChallenge, issuer, idToken, suborgs, mfa };
+      await stores.identityCodes.add(sha256(code), content);
+    });
+    return code;
+  }
+
+  return async ({ query: { state, code, iss, error }, header, address }) => {
+    const login = await consumeLogin(state, header('cookie'));
+    const back = new URL(login.returnTo);
+    back.searchParams.set('state', login.clientState);
+    try {
+      back.searchParams.set('code', await codeFor({ state, code, iss, error }, login));
+    } catch (failure) {
+      if (!(failure instanceof IdentityFailure)) throw failure;
+      const { code: reason, message, userId } = failure;
+      logger.warn(
+        { code: reason, reason: message, user_id: userId },
+        'a login at the identity service failed',
+      );
+      const details = { reason, identity: identity.name };
+      await database.audit.add({ event: 'login_failed', userId, address, details });
+      back.searchParams.set('error', reason);
+    }
+    return { status: 302, headers: { Location: back.href } };
   };
 }

@@ -56,11 +56,10 @@ export function login(context: AuthContext): Handler<typeof contract> {
    */
   async function requireMfa(user: User, kind: PasswordKind, address: string) {
     const { id: userId, passwordHash, tempPasswordHash } = user;
-    if (kind === 'own')
-      throw await mfaRequired(database, { userId, first: { passwordHash: passwordHash! } }, address);
-    if (!(await database.users.hasTemporaryPassword(userId, tempPasswordHash)))
+    if (kind === 'temporary' && !(await database.users.hasTemporaryPassword(userId, tempPasswordHash)))
       return refused('temporary password used or expired', user);
-    throw await mfaRequired(database, { userId, first: { tempPasswordHash: tempPasswordHash! } }, address);
+    const first = kind === 'own' ? { passwordHash: passwordHash! } : { tempPasswordHash: tempPasswordHash! };
+    throw await mfaRequired(database, { userId, first }, address);
   }
 
   /** Does the same work for an unknown user as for a known one. */
@@ -132,9 +131,6 @@ export function login(context: AuthContext): Handler<typeof contract> {
     if (kind === 'own') await renewHash(user, password);
     logins.inc({ outcome: 'success' });
     logger.info({ user_id: user.id }, 'logged in');
-    return {
-      status: 200,
-      body: toLogin(user, opened, kind === 'temporary'),
-    };
+    return { status: 200, body: toLogin(user, opened, kind === 'temporary') };
   };
 }

@@ -1,20 +1,27 @@
 import { HttpError, type Handler } from '@content-platform/chassis';
-import type { GrantType, token as contract } from '@content-platform/contract';
-import { accessTokenLifetime } from '../access-token-lifetime.ts';
+import type * as contract from '@content-platform/contract';
+import { accessTokenLifetime, scopesOf } from '../access-tokens.ts';
 import type { AuthContext } from '../context.ts';
 import { clientCredentials } from '../grants/client-credentials.ts';
-import type { Grant } from '../grants/grant.ts';
+import { type Grant, required } from '../grants/grant.ts';
 import { identityCode } from '../grants/identity-code.ts';
-import { refreshToken as refresh } from '../grants/refresh-token.ts';
+
+/** RFC 6749 §6. Apps and web pages cannot keep a client secret, so the refresh token alone authenticates the user. */
+function refreshToken({ sessions }: AuthContext): Grant {
+  return async ({ body, address }) => {
+    const { user, ...pair } = await sessions.refresh(required(body, 'refresh_token'), address);
+    return { ...pair, scopes: scopesOf(user.roles) };
+  };
+}
 
 /** RFC 6749 §3.2. */
-export function token(context: AuthContext): Handler<typeof contract> {
-  const grants: Record<GrantType, Grant> = {
+export function token(context: AuthContext): Handler<typeof contract.token> {
+  const grants: Record<contract.GrantType, Grant> = {
     client_credentials: clientCredentials(context),
-    refresh_token: refresh(context),
+    refresh_token: refreshToken(context),
     'urn:content-platform:identity-code': identityCode(context),
   };
-  const isOffered = (type: string): type is GrantType => Object.hasOwn(grants, type);
+  const isOffered = (type: string): type is contract.GrantType => Object.hasOwn(grants, type);
 
   return async (call) => {
     const { grant_type: type } = call.body;
@@ -22,7 +29,7 @@ export function token(context: AuthContext): Handler<typeof contract> {
       const known = Object.keys(grants).join(', ');
       throw new HttpError('unsupported_grant_type', `The grant type must be one of ${known}.`);
     }
-    const { accessToken, scopes, refreshToken } = await grants[type](call);
+    const { accessToken, scopes, refreshToken: refresh_token } = await grants[type](call);
     return {
       status: 200,
       body: {
@@ -30,10 +37,18 @@ export function token(context: AuthContext): Handler<typeof contract> {
         token_type: 'Bearer',
         expires_in: accessTokenLifetime,
         scope: scopes.join(' '),
-        ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }),
+        ...(refresh_token === undefined ? {} : { refresh_token }),
       },
       // RFC 6749 §5.1 requires this header beside Cache-Control.
       headers: { Pragma: 'no-cache' },
     };
   };
+}
+
+export function jwks({ keys }: AuthContext): Handler<typeof contract.jwks> {
+  return () => ({
+    status: 200,
+    body: { keys: keys.public },
+    headers: { 'Cache-Control': 'public, max-age=300' },
+  });
 }

@@ -49,6 +49,12 @@ export async function findOrCreateUser(
   return user;
 }
 
+/** Cancels the user's unfinished logins that began at the identity provider. */
+export async function cancelIdentityLogins({ identityCodes, mfa }: Stores, userId: number): Promise<void> {
+  await identityCodes.deleteOf(userId);
+  await mfa.deleteIdentityLoginsOf(userId);
+}
+
 async function createOrLink(
   stores: Stores,
   person: Person,

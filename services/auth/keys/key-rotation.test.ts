@@ -4,7 +4,7 @@ import { ConfigError, createLogger, type Database, runRetention } from '@content
 import { until } from '../../../test/support/wait.ts';
 import { rotateSigningKey, type Rotation, signingKeyTimes, rotateKeySecret } from './key-rotation.ts';
 import { loadSecret } from './secret-store.ts';
-import { retirementSeconds } from './signing-key-store.ts';
+import { retentionSeconds } from '../access-tokens.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { type KeyDatabase, openKeyDatabase } from '../testing/key-database.ts';
 import { keySecret } from '../testing/start-auth.ts';
@@ -58,7 +58,7 @@ test('a new key is published at once, signs later, and the old one goes when its
   expect(replaced).toBe(first);
   const { ahead } = signingKeyTimes;
   expect(Math.abs(signsFrom.getTime() - Date.now() - ahead * 1000)).toBeLessThan(30_000);
-  expect(publishedUntil.getTime() - signsFrom.getTime()).toBe(retirementSeconds * 1000);
+  expect(publishedUntil.getTime() - signsFrom.getTime()).toBe(retentionSeconds * 1000);
   for (const keys of processes) {
     await until('it is published', () => published(keys).includes(kid));
     expect(keys.current.kid).toBe(first);
@@ -71,7 +71,7 @@ test('a new key is published at once, signs later, and the old one goes when its
     expect(await keys.get(first)).toBeDefined();
   }
   await stores.signingKeys.deleteExpired();
-  await pass(retirementSeconds);
+  await pass(retentionSeconds);
   for (const keys of processes) {
     await until('the old one is gone', () => published(keys).length === 1);
     expect(keys.current.kid).toBe(kid);
@@ -93,7 +93,7 @@ test('a process switches at the moment, not when it reads the keys the next time
 
 test('a key is published for longer than copies of the set are kept, and kept for longer than its tokens live', () => {
   expect(signingKeyTimes.ahead).toBeGreaterThan(300 + signingKeyTimes.reload);
-  expect(retirementSeconds).toBeGreaterThan(900);
+  expect(retentionSeconds).toBeGreaterThan(900);
 });
 
 test('while a key waits no other is made, however many ask at once', async () => {
@@ -207,7 +207,7 @@ test('a process with the old secret signs with the keys it has, and says once th
   await until('it publishes the new one', () => published(keys).length === 2);
   expect(keys.current.kid).toBe(kid);
   // Verifiers would refuse tokens that this process signs after that time.
-  await pass(retirementSeconds);
+  await pass(retentionSeconds);
   await until('its own one is gone', () => published(keys).length === 1);
   expect(() => keys.current).toThrow('Access tokens cannot be issued now. Retry later.');
   expect(log).toEqual([expect.stringContaining('restarted with the new secret')]);

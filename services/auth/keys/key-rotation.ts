@@ -1,9 +1,10 @@
 import { createHash, createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { ConfigError } from '@content-platform/chassis';
+import { retentionSeconds } from '../access-tokens.ts';
 import type { AuthDatabase } from '../stores.ts';
 import { seal, unseal } from './sealing.ts';
-import { retirementSeconds, type NewSigningKey, type StoredSigningKey } from './signing-key-store.ts';
+import type { NewSigningKey, StoredSigningKey } from './signing-key-store.ts';
 import type { SealedValue } from './secret-store.ts';
 
 /** Times in seconds. */
@@ -90,7 +91,7 @@ export async function rotateSigningKey(
     const { kid } = key.publicJwk;
     const details = { kid, signs_from: signsFrom };
     await audit.add({ event: 'signing_key_rotated', actor: 'command', details });
-    const publishedUntil = new Date(signsFrom.getTime() + retirementSeconds * 1000);
+    const publishedUntil = new Date(signsFrom.getTime() + retentionSeconds * 1000);
     return { kid, signsFrom, replaced: newest.kid, publishedUntil };
   });
 }

@@ -1,5 +1,5 @@
 import { statements, type Database } from '@content-platform/chassis';
-import { accessTokenLifetime } from '../access-token-lifetime.ts';
+import { retentionSeconds } from '../access-tokens.ts';
 
 /** A published public key (RFC 7517). */
 export interface PublicJwk {
@@ -23,11 +23,6 @@ export interface StoredSigningKey extends NewSigningKey {
   signsIn: number;
 }
 
-/**
- * An old key stays published for this long after the next one signs: the token lifetime plus a minute of clock skew.
- */
-export const retirementSeconds = accessTokenLifetime + 60;
-
 /** A key is retired when a newer one has been signing for $1 seconds: the last token of the old key has expired. */
 const retired = `EXISTS (SELECT FROM auth.signing_key AS newer
                          WHERE newer.signs_from > key.signs_from
@@ -45,13 +40,13 @@ export function createSigningKeyStore(query: Database['query']) {
       const text = `SELECT kid, public_jwk AS "publicJwk", sealed_private_key AS sealed,
                       extract(epoch FROM signs_from - clock_timestamp())::float8 * 1000 AS "signsIn"
                     FROM auth.signing_key AS key WHERE NOT ${retired} ORDER BY signs_from DESC`;
-      return rows<StoredSigningKey>('list_signing_keys', text, [retirementSeconds]);
+      return rows<StoredSigningKey>('list_signing_keys', text, [retentionSeconds]);
     },
 
     /** Returns the kids of the keys that are not retired. */
     async listKids(): Promise<string[]> {
       const text = `SELECT kid FROM auth.signing_key AS key WHERE NOT ${retired}`;
-      return (await rows<{ kid: string }>('list_kids', text, [retirementSeconds])).map(({ kid }) => kid);
+      return (await rows<{ kid: string }>('list_kids', text, [retentionSeconds])).map(({ kid }) => kid);
     },
 
     /** Stores a key, which is published immediately. Returns when it begins to sign. */
@@ -67,6 +62,6 @@ export function createSigningKeyStore(query: Database['query']) {
 
     /** Deletes the retired keys. */
     deleteExpired: () =>
-      run('delete_signing_keys', `DELETE FROM auth.signing_key AS key WHERE ${retired}`, [retirementSeconds]),
+      run('delete_signing_keys', `DELETE FROM auth.signing_key AS key WHERE ${retired}`, [retentionSeconds]),
   };
 }

@@ -1,11 +1,9 @@
-import type { Caller } from '@content-platform/chassis';
 import type { AuditEvent } from '@content-platform/contract';
 import { byUser } from '../audit-store.ts';
 import type { AuthContext } from '../context.ts';
+import type { UserCaller } from '../sessions/caller.ts';
 import type { User } from '../user-store.ts';
 import { matchPassword } from './temporary-password.ts';
-
-type UserCaller = Extract<Caller, { kind: 'user' }>;
 
 /**
  * Returns whether the password is the caller's current one; in a session that began with a temporary password, the

@@ -1,8 +1,5 @@
 import { deleteExpired, statements, type Database, type RevocationPage } from '@content-platform/chassis';
-import { accessTokenLifetime } from '../access-token-lifetime.ts';
-
-/** Retention of revocations: the token lifetime plus a minute of clock skew. */
-const keptSeconds = accessTokenLifetime + 60;
+import { retentionSeconds } from '../access-tokens.ts';
 
 const endedSessionsKeptSeconds = 30 * 86_400;
 
@@ -38,7 +35,7 @@ export function createRevocationStore(query: Database['query']) {
                     WHERE id > $1 AND at > now() - make_interval(secs => $2)
                       OR id = (SELECT max(id) FROM auth.revocation)
                     ORDER BY revocation.id`;
-      const found = await rows<Row>('list_revocations', text, [after, keptSeconds]);
+      const found = await rows<Row>('list_revocations', text, [after, retentionSeconds]);
       const revocations = found
         .filter(({ id }) => id > after)
         .map(({ id, session, client, issued_until }) =>
@@ -64,7 +61,7 @@ export function createRevocationStore(query: Database['query']) {
     async deleteExpired(): Promise<void> {
       const old = `at < now() - make_interval(secs => CASE WHEN session_id IS NULL THEN $1::float8 ELSE $2::float8 END)
                    AND id < (SELECT max(id) FROM auth.revocation)`;
-      const values = [keptSeconds, endedSessionsKeptSeconds];
+      const values = [retentionSeconds, endedSessionsKeptSeconds];
       await deleteExpired(query, 'delete_revocations', 'auth.revocation', old, values);
     },
   };

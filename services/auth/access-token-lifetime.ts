@@ -1,2 +1,0 @@
-/** Lifetime of access tokens in seconds. Signing keys and revocations are kept for longer. */
-export const accessTokenLifetime = 900;
