@@ -1,6 +1,6 @@
 // `npm run admin -- …`: runs a service's admin command on the database of the running stack, or on DATABASE_URL.
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { environmentWith, readLauncherConfig, ROOT, stackFilePath } from './config.ts';
 import { readSecrets, rotateKeySecret } from './key-secret.ts';
@@ -11,13 +11,15 @@ import { readJson } from './state.ts';
 
 const servicesFolder = join(ROOT, 'services');
 
-/** Services with admin commands. Each has an admin.ts and one file per command in its folder `commands`. */
+/** Services with admin commands. Each names its commands in its admin.ts. */
 const withCommands = readdirSync(servicesFolder).filter((name) =>
   existsSync(join(servicesFolder, name, 'admin.ts')),
 );
 
 const ownerOf = (command: string): string | undefined =>
-  withCommands.find((name) => existsSync(join(servicesFolder, name, 'commands', `${command}.ts`)));
+  withCommands.find((name) =>
+    readFileSync(join(servicesFolder, name, 'admin.ts'), 'utf8').includes(`'${command}':`),
+  );
 
 /** Runs a command of a service and resolves with its exit code. `quiet` shows only errors. */
 function runCommand(

@@ -23,10 +23,7 @@ export function scopesOf(roles: readonly Role[]): Scope[] {
 
 export type AccessTokens = ReturnType<typeof createAccessTokens>;
 
-/**
- * Makes access tokens in the profile of RFC 9068: RS256, type at+jwt. Users with one of `mfaRoles` and without a second
- * factor get tokens that can only set one up.
- */
+/** Makes access tokens (RFC 9068). Users of `mfaRoles` without a second factor can only set one up with them. */
 export function createAccessTokens(issuer: string, keys: SigningKeys, mfaRoles: readonly Role[] = []) {
   function sign(
     subject: string,

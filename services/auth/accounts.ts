@@ -7,10 +7,7 @@ import type { NewUser } from './user-store.ts';
 
 export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
 
-/**
- * Opens the users and machine clients for commands and demo data, without the service. Migrates the schema first.
- * Throws if the database is unavailable.
- */
+/** Migrates the schema and opens the accounts, for commands and demo data. Throws if the database is unavailable. */
 export async function openAccounts(databaseUrl: string) {
   const database = await openDatabase('auth', databaseUrl, migrateAuth);
   return { ...createAuthDatabase(database), passwords: createPasswords(), close: database.close };

@@ -1,16 +1,9 @@
 // Manages users and machine clients of an installation; for a list of commands run `node services/auth/admin.ts help`.
 import { runCommand } from '@content-platform/chassis';
-import { createClient } from './commands/create-client.ts';
-import { createUser } from './commands/create-user.ts';
-import { disableClient } from './commands/disable-client.ts';
-import { endAllSessions } from './commands/end-all-sessions.ts';
-import { importUsers } from './commands/import-users.ts';
-import { listUnverifiedIdentities } from './commands/list-unverified-identities.ts';
+import { createClient, disableClient, rotateClient } from './commands/clients.ts';
+import { endAllSessions, rotateKeys, rotateKeySecret } from './commands/keys.ts';
 import { replayDeletions } from './commands/replay-deletions.ts';
-import { resetMfa } from './commands/reset-mfa.ts';
-import { rotateClient } from './commands/rotate-client.ts';
-import { rotateKeySecret } from './commands/rotate-key-secret.ts';
-import { rotateKeys } from './commands/rotate-keys.ts';
+import { createUser, importUsers, listUnverifiedIdentities, resetMfa } from './commands/users.ts';
 import { verifyAudit } from './commands/verify-audit.ts';
 import type { Command } from './commands/command.ts';
 import { withAccounts } from './accounts.ts';

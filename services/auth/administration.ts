@@ -6,7 +6,7 @@ import type { NewUser, User, UserStore } from './user-store.ts';
 /** The actor of everything that `npm run admin` does. */
 export const byCommand: Actor = { actor: 'command' };
 
-/** Creates a user. Call it in a transaction. Returns undefined if another user has the email. */
+/** Call it in a transaction. Returns undefined if another user has the email. */
 export async function addUser({ users, audit }: Stores, user: NewUser, by: Actor): Promise<User | undefined> {
   const created = await users.create(user);
   if (created) {
@@ -16,12 +16,16 @@ export async function addUser({ users, audit }: Stores, user: NewUser, by: Actor
   return created;
 }
 
-/** Returns the user. Throws 404. */
-export async function findUser(users: UserStore, id: number): Promise<User> {
-  const user = await users.findById(id);
+function existing(user: User | undefined, id: number): User {
   if (!user) throw new HttpError('not_found', `User ${id} was not found.`);
   return user;
 }
+
+/** Throws 404. */
+export const findUser = async (users: UserStore, id: number) => existing(await users.findById(id), id);
+
+/** Locks the user until the transaction ends. Throws 404. */
+export const lockUser = async (users: UserStore, id: number) => existing(await users.lock(id), id);
 
 /** Removes the second factor of a locked user; returns false if there is none. */
 export async function removeMfa({ mfa, audit }: Stores, userId: number, by: Actor): Promise<boolean> {
@@ -31,8 +35,7 @@ export async function removeMfa({ mfa, audit }: Stores, userId: number, by: Acto
 }
 
 /**
- * Deletes a locked user with everything that auth has of them. A trigger adds the user to the feed by which the services
- * erase their data, and deletes their persons in the audit log.
+ * Deletes a locked user. A trigger adds the id to the feed of deleted users and deletes the persons in the audit log.
  */
 export async function eraseUser({ users, sessions, audit }: Stores, id: number, by: Actor): Promise<void> {
   await audit.add({ ...by, event: 'user_deleted', userId: id });
@@ -47,19 +50,12 @@ export async function removeUser(stores: Stores, user: User, by: Actor): Promise
   await eraseUser(stores, user.id, by);
 }
 
-/** Locks the user until the transaction ends. Throws 404. */
-export async function lockUser(users: UserStore, id: number): Promise<User> {
-  const user = await users.lock(id);
-  if (!user) throw new HttpError('not_found', `User ${id} was not found.`);
-  return user;
-}
-
 /** Returns whether the user can administer other users. */
 export function isAdmin({ roles, disabled }: Pick<User, 'roles' | 'disabled'>): boolean {
   return roles.includes('admin') && !disabled;
 }
 
-/** Throws 409 if no other user is an admin. Call it in the transaction that removes the user's rights. */
+/** Throws 409 for the last admin. Call it in the transaction that removes the rights. */
 export async function refuseLastAdmin(users: UserStore, id: number): Promise<void> {
   if (await users.hasOtherAdmin(id)) return;
   throw new HttpError('last_admin', 'This is the last admin. Create another one first.');

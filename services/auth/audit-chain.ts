@@ -3,19 +3,13 @@ import type { AuthDatabase } from './stores.ts';
 
 const entriesPerTransaction = 500;
 
-/**
- * Appends new audit entries to the hash chain every `everyMs`, in one of the running processes, and logs each. Returns a
- * function that stops this and resolves when the running transaction has ended.
- */
+/** Appends new audit entries to the hash chain and logs each. Returns a function that stops this. */
 export function startAuditChain(
   { transaction }: Pick<AuthDatabase, 'transaction'>,
   logger: Logger,
   everyMs = 1_000,
 ): () => Promise<void> {
-  /**
-   * Returns the number of linked entries. Logs before the commit, so that after a crash an entry may be logged twice
-   * but is never missing.
-   */
+  /** Logs before the commit: after a crash an entry may be logged twice, but is never missing. */
   const link = () =>
     transaction(async ({ audit }) => {
       const entries = await audit.link(entriesPerTransaction);

@@ -26,12 +26,11 @@ interface AuditRecord {
   details: Record<string, unknown>;
 }
 
-/** An entry in the form in which the chain contains it, without personal data. */
+/** An entry in the chain, without personal data: `about` and `sender` are random ids of the user and the sender. */
 interface LinkedEntry extends Link {
   id: number;
   at: Date;
   event: AuditEvent;
-  /** Random ids of the user whom the entry is about, and of the sender. */
   about: string | null;
   sender: string | null;
   actor: string | null;
@@ -66,7 +65,7 @@ export function createAuditStore(query: Database['query']) {
   }
 
   return {
-    /** Writes an entry. If the entry describes a change, call it in the transaction of the change. */
+    /** If the entry describes a change, call it in the transaction of the change. */
     add({ event, userId, actor, address, details = {} }: AuditEntry) {
       const text = `INSERT INTO auth.audit (event, user_id, actor, address, details) VALUES ($1, $2, $3, $4, $5)`;
       return run('insert_audit', text, [event, userId ?? null, actor ?? null, address ?? null, details]);
@@ -86,10 +85,7 @@ export function createAuditStore(query: Database['query']) {
       return rows<AuditRecord>('list_audit', text, [userId ?? null, event ?? null, before ?? null, limit]);
     },
 
-    /**
-     * Records that a machine client got a token: once an hour for each IP address, because clients may ask all the
-     * time.
-     */
+    /** Records at most one token in an hour for each IP address, because clients may ask all the time. */
     addClientToken(name: string, address: string) {
       const text = `INSERT INTO auth.audit (event, actor, address)
                     SELECT 'client_token', $1::text, $2::inet
@@ -112,10 +108,7 @@ export function createAuditStore(query: Database['query']) {
       return rows<LinkedEntry>('link_audit', text, [most]);
     },
 
-    /**
-     * Checks every entry against the hash chain, and the chain itself. Calls `onLink` for each correct link. Returns the
-     * number of entries that wait for their link, or the first fault.
-     */
+    /** Calls `onLink` for each correct link. Returns the number of entries without a link yet, or the first fault. */
     async verify(onLink: (link: Link) => void): Promise<{ queued: number } | { fault: string }> {
       const links = 'SELECT seq::float8 AS seq, hash, fault FROM auth.check_audit_links($1, $2)';
       const found = read<Link & { fault: string | null }>('check_links', links, ({ seq }) => seq);

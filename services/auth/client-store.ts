@@ -1,7 +1,6 @@
 import { statements, type Database } from '@content-platform/chassis';
 import type { Scope } from '@content-platform/contract';
 
-/** A machine client, which gets tokens with its own secret. */
 export interface Client {
   name: string;
   secretHash: string;
@@ -19,7 +18,7 @@ export type ClientStore = ReturnType<typeof createClientStore>;
 export function createClientStore(query: Database['query']) {
   const { first, affects } = statements(query);
   return {
-    /** Looks up a client. `name` may be any text from a request. */
+    /** `name` may be any text from a request. */
     async find(name: string): Promise<Client | undefined> {
       // PostgreSQL rejects a NUL with an error, so invalid names are not sent to it.
       if (!clientName.test(name)) return undefined;
@@ -34,7 +33,7 @@ export function createClientStore(query: Database['query']) {
       return affects('create_client', text, [name, secretHash, scopes]);
     },
 
-    /** Locks the client until the transaction ends. Returns false if it was disabled or its secret was replaced. */
+    /** Locks the client until the transaction ends. Returns false if it was changed. */
     lockIfUnchanged({ name, secretHash }: Client) {
       const text = 'SELECT FROM auth.client WHERE name = $1 AND secret_hash = $2 AND NOT disabled FOR SHARE';
       return affects('hold_client', text, [name, secretHash]);
@@ -46,7 +45,7 @@ export function createClientStore(query: Database['query']) {
       return affects('replace_client_secret', text, [name, secretHash]);
     },
 
-    /** Returns false if the client does not exist or is already disabled. */
+    /** Returns false if the client does not exist or is disabled. */
     disable(name: string) {
       const text = 'UPDATE auth.client SET disabled = true WHERE name = $1 AND NOT disabled';
       return affects('disable_client', text, [name]);

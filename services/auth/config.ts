@@ -60,22 +60,18 @@ export const authConfig = {
   ...mailConfig,
 };
 
-const read = <Shape extends z.ZodRawShape>(shape: Shape) => readConfig(shape);
-
-/** Reads the blocklist that the setting names. Throws ConfigError. */
-export function blocklistIn({
-  PASSWORD_BLOCKLIST_FILE: path,
-}: {
-  PASSWORD_BLOCKLIST_FILE?: string | undefined;
-}) {
-  return path === undefined ? undefined : readBlocklist(path);
-}
+export const blocklistIn = (path: string | undefined) =>
+  path === undefined ? undefined : readBlocklist(path);
 
 /** Reads the settings of the admin commands. All of them throw ConfigError. */
-export const readDatabaseUrl = () => read({ DATABASE_URL: databaseUrl }).DATABASE_URL;
-export const readLogsDatabaseUrl = () => read({ LOGS_DATABASE_URL: databaseUrl }).LOGS_DATABASE_URL;
-export const readPasswordMinLength = () =>
-  read({ PASSWORD_MIN_LENGTH: passwordMinLength }).PASSWORD_MIN_LENGTH;
-export const readPasswordBlocklist = () => blocklistIn(read({ PASSWORD_BLOCKLIST_FILE: blocklistFile }));
-export const readKeySecret = () => read({ AUTH_KEY_SECRET: keySecret }).AUTH_KEY_SECRET;
-export const readNewKeySecret = () => read({ AUTH_KEY_SECRET_NEW: keySecret }).AUTH_KEY_SECRET_NEW;
+export const readDatabaseUrl = () => readConfig({ DATABASE_URL: databaseUrl }).DATABASE_URL;
+export const readLogsDatabaseUrl = () => readConfig({ LOGS_DATABASE_URL: databaseUrl }).LOGS_DATABASE_URL;
+export const readKeySecret = () => readConfig({ AUTH_KEY_SECRET: keySecret }).AUTH_KEY_SECRET;
+export const readNewKeySecret = () => readConfig({ AUTH_KEY_SECRET_NEW: keySecret }).AUTH_KEY_SECRET_NEW;
+export function readPasswordConfig() {
+  const config = readConfig({
+    PASSWORD_MIN_LENGTH: passwordMinLength,
+    PASSWORD_BLOCKLIST_FILE: blocklistFile,
+  });
+  return { minLength: config.PASSWORD_MIN_LENGTH, blocklist: blocklistIn(config.PASSWORD_BLOCKLIST_FILE) };
+}

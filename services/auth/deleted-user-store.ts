@@ -2,14 +2,11 @@ import { statements, type Database } from '@content-platform/chassis';
 
 type Entry = { position: number; id: number; deleted_at: Date };
 
-/** Stores the feed of deleted users, which a trigger of the table auth.user fills. All functions throw the errors of `query`. */
+/** Stores the feed of deleted users, which a trigger of auth.user fills. All functions throw the errors of `query`. */
 export function createDeletedUserStore(query: Database['query']) {
   const { rows, first, run } = statements(query);
   return {
-    /**
-     * Returns up to 1,000 users that were deleted after the position `after`, in the order of their deletion, and the newest
-     * position. Records that `reader` has erased the users up to `after`.
-     */
+    /** Records that `reader` has erased the users up to the position `after`. Returns up to 1,000 later ones. */
     async listAfter(after: number, reader: string) {
       const progress = `INSERT INTO auth.deleted_user_reader AS known (reader, position)
                         SELECT $1, $2::bigint WHERE NOT EXISTS (
@@ -24,7 +21,7 @@ export function createDeletedUserStore(query: Database['query']) {
       return { users, last: (await first<{ last: number }>('find_last_deleted_user', newest))!.last };
     },
 
-    /** Returns for each reader the age in seconds of the oldest deletion that it has not carried out; 0: there is none. */
+    /** Returns for each reader the age in seconds of the oldest deletion that it has not carried out, or 0. */
     lagOf(readers: readonly string[]) {
       const text = `SELECT name AS reader, greatest(0, coalesce(extract(epoch FROM now() - min(deleted_at)), 0))::float8 AS seconds
                     FROM unnest($1::text[]) AS name
@@ -42,7 +39,6 @@ export function createDeletedUserStore(query: Database['query']) {
       await run('erase_audit_persons', 'SELECT auth.erase_audit_persons($1)', [ids]);
     },
 
-    /** Returns whether the feed has the user. */
     async has(id: number): Promise<boolean> {
       const text = 'SELECT FROM auth.deleted_user WHERE id = $1';
       return (await rows('find_deleted_user', text, [id])).length > 0;
@@ -51,7 +47,6 @@ export function createDeletedUserStore(query: Database['query']) {
     /** Adds a user who does not exist to the feed. */
     add: (id: number) => run('add_deleted_user', 'SELECT auth.add_deleted_user($1)', [id]),
 
-    /** Makes new users get ids above this one. */
     reserveIds: (upTo: number) => run('reserve_user_ids', 'SELECT auth.reserve_user_ids($1)', [upTo]),
 
     // Without row locks, which need the right to update: deleted users are never changed.

@@ -14,10 +14,7 @@ import { createDeletedUserStore } from './deleted-user-store.ts';
 
 const measureEveryMs = 10_000;
 
-/**
- * Erases deleted users from auth and the logs database, and measures how far each reader of the feed is. `query`:
- * of the platform's database.
- */
+/** Erases deleted users from auth and the logs database, and measures how far each reader of the feed is. */
 export function startErasure(
   process: ProcessContext<ConfigOf<typeof authConfig>>,
   query: Database['query'],

@@ -34,12 +34,10 @@ const auditEntry = z.strictObject({
 });
 
 interface InternalDeps {
-  /** Uses its own connections. Therefore other processes learn of a logout in time, even during many logins. */
-  revocations: Pick<Stores['revocations'], 'listAfter' | 'listEndedSessions'>;
-  signingKeys: Pick<Stores['signingKeys'], 'listKids'>;
-  deletedUsers: Pick<Stores['deletedUsers'], 'listAfter'>;
-  users: Pick<Stores['users'], 'findByEmail' | 'findById'>;
-  audit: Pick<Stores['audit'], 'add'>;
+  /** These use their own connections, so that other processes learn of a logout in time, even during many logins. */
+  feeds: Pick<Stores, 'revocations' | 'signingKeys' | 'deletedUsers'>;
+  users: Stores['users'];
+  audit: Stores['audit'];
   /** SERVICE_SECRETS */
   serviceSecrets: readonly string[];
   /** Makes the token of a service. */
@@ -48,10 +46,7 @@ interface InternalDeps {
   logger: Logger;
 }
 
-/**
- * Returns the name of the service if the Authorization header contains one of the `<name>:<secret>` pairs, otherwise
- * undefined.
- */
+/** Returns the service whose `<name>:<secret>` pair the Authorization header contains. */
 function serviceOf(authorization = '', pairs: readonly string[]): string | undefined {
   const [, encoded = ''] = /^Basic (\S+)$/i.exec(authorization) ?? [];
   const given = sha256(Buffer.from(encoded, 'base64').toString());
@@ -62,18 +57,16 @@ function serviceOf(authorization = '', pairs: readonly string[]): string | undef
  * Serves the internal listener. Except for the first two endpoints, the caller needs the token of a service.
  *
  * - `GET /revocations?after=<id>`: the revocations after this id; with `&keys=true` also the kids of the valid signing
- *   keys, so that a leaked key is refused within a second. Every process asks twice a second.
+ *   keys, so that a leaked key is refused within a second.
  * - `POST /service-token` with the pair of a service as Basic credentials: `{token, expires_in}`, or 401.
- * - `GET /ended-sessions?after=<id>`: up to 1,000 sessions that ended after this id of the feed, in the last 30 days.
- * - `GET /deleted-users?after=<position>`: up to 1,000 users that were deleted after this position of the feed, in the last
- *   400 days. The caller has erased the users up to this position.
+ * - `GET /ended-sessions?after=<id>`: up to 1,000 sessions that ended after this id, in the last 30 days.
+ * - `GET /deleted-users?after=<position>`: up to 1,000 users. The caller has erased those up to this position.
  * - `GET /users?email=<address>` or `?id=<id>`: `{id}`, or 404. Emails are compared as in a login.
- * - `POST /audit {event, actor, address, user_id?, details}`: adds an entry to the audit log, 204. Each event has one
- *   service that may add it; others get 403.
+ * - `POST /audit {event, actor, address, user_id?, details}`: 204, or 403 for an event of another service.
  */
 export function createInternal(deps: InternalDeps): Router {
-  const { revocations, signingKeys, deletedUsers, users, audit } = deps;
-  const { serviceSecrets, issueToken, tokens, logger } = deps;
+  const { feeds, users, audit, serviceSecrets, issueToken, tokens, logger } = deps;
+  const { revocations, signingKeys, deletedUsers } = feeds;
   const { router, serve } = createInternalEndpoints(tokens, logger);
   serve('GET', '/revocations', {
     schema: revocationQuery,

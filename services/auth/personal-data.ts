@@ -9,16 +9,13 @@ import {
   withTimeout,
 } from '@content-platform/chassis';
 
-/** Time limits in ms: for a free slot, for the begin of all lists, and for the whole export, even if the client reads slowly. */
+/** In ms: for a free slot, the begin of all lists, and the whole export, even if the client reads slowly. */
 const usual = { waitMs: 5_000, beginMs: 5_000, exportMs: 300_000 };
 const [maxRunning, maxWaiting] = [4, 20];
 
 export type PersonalData = ReturnType<typeof createPersonalData>;
 
-/**
- * Creates the export of personal data. `lists`: the fields of the export that other services send, and the internal
- * listeners of these services; without one of them every export fails.
- */
+/** `lists`: the fields of other services and their internal listeners; without one of them every export fails. */
 export function createPersonalData(
   lists: Readonly<Record<string, string | undefined>>,
   fetchAsService: ServiceFetch,
@@ -51,10 +48,7 @@ export function createPersonalData(
   }
 
   return {
-    /**
-     * Returns the export as JSON. Throws 503 if a service is unavailable, or too many exports run. If a service fails later,
-     * or the time limit passes, the stream fails, so that the reply is cut off and does not look complete.
-     */
+    /** Throws 503. After a later failure the stream fails, so that the reply is cut off and does not look complete. */
     async export(
       user: { id: number },
       sessions: AsyncIterable<object>,

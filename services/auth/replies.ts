@@ -1,6 +1,6 @@
 import type { Caller } from '@content-platform/chassis';
 import { accessTokenLifetime } from './access-tokens.ts';
-import type { LinkedIdentity } from './identity/identity-store.ts';
+import type { LinkedIdentity } from './identity/stores.ts';
 import type { Session } from './sessions/session-store.ts';
 import type { User } from './user-store.ts';
 

@@ -13,7 +13,6 @@ import { createAccessTokens } from './access-tokens.ts';
 import { createAuth } from './app.ts';
 import { startAuditChain } from './audit-chain.ts';
 import { type authConfig, blocklistIn } from './config.ts';
-import { createDeletedUserStore } from './deleted-user-store.ts';
 import { startErasure } from './erasure.ts';
 import { identitySettings } from './identity/settings.ts';
 import { createInternal } from './internal.ts';
@@ -23,19 +22,14 @@ import { startSendingMails } from './password-reset/send-mails.ts';
 import { mailSettings } from './password-reset/settings.ts';
 import { createPersonalData } from './personal-data.ts';
 import { createPushDevices } from './sessions/push-devices.ts';
-import { createRevocationStore } from './sessions/revocation-store.ts';
 import { createLoginThrottle } from './throttle/login-throttle.ts';
 import { createSharedFailures } from './throttle/shared-failures.ts';
 import { loadSecret } from './keys/secret-store.ts';
-import { createSigningKeyStore } from './keys/signing-key-store.ts';
 import { loadSigningKeys } from './keys/signing-keys.ts';
 import { retention } from './retention.ts';
-import { createAuthDatabase, migrateAuth } from './stores.ts';
+import { createAuthDatabase, createStores, migrateAuth } from './stores.ts';
 
-/**
- * Connects to the databases, migrates the schema and builds the app. Redis may become available later. Throws
- * ConfigError if the keys were sealed with another AUTH_KEY_SECRET.
- */
+/** Redis may become available later. Throws ConfigError if the keys were sealed with another AUTH_KEY_SECRET. */
 export async function startAuthService(
   service: ProcessContext<ConfigOf<typeof authConfig>>,
 ): Promise<StartedService> {
@@ -43,7 +37,7 @@ export async function startAuthService(
   const { DATABASE_URL: url, AUTH_KEY_SECRET: keySecret } = config;
   const identity = identitySettings(config);
   const mail = mailSettings(config);
-  const blocklist = blocklistIn(config);
+  const blocklist = blocklistIn(config.PASSWORD_BLOCKLIST_FILE);
   await migrateAuth(url, logger);
   const pool = connectDatabase(service, url);
   const database = createAuthDatabase(pool);
@@ -53,10 +47,8 @@ export async function startAuthService(
   const totpKey = await loadSecret(database.secrets, 'totp', keySecret);
   const resetKey = mail && (await loadSecret(database.secrets, 'password_reset', keySecret));
   // Separate connections, so that other processes learn of a logout in time during many logins.
-  const feed = connectDatabase(service, url, { maxConnections: 2 });
-  const feedOfRevocations = createRevocationStore(feed.query);
-  const feedOfKeys = createSigningKeyStore(feed.query);
-  const revocations = watchRevocations(feedOfRevocations.listAfter, logger, metrics);
+  const feeds = createStores(connectDatabase(service, url, { maxConnections: 2 }).query);
+  const revocations = watchRevocations(feeds.revocations.listAfter, logger, metrics);
   onStop(revocations.close);
   const redis = createRedis(config.REDIS_URL, logger);
   onStop(() => redis.disconnect());
@@ -65,14 +57,9 @@ export async function startAuthService(
   startErasure(service, pool.query);
   const mails = createMailMetrics(metrics);
   if (mail && resetKey) {
-    const { resetUrl } = mail;
-    onStop(startSendingMails({ database, mailer: createMailer(mail), resetUrl, resetKey, mails, logger }));
+    const mailer = createMailer(mail);
+    onStop(startSendingMails({ database, mailer, resetUrl: mail.resetUrl, resetKey, mails, logger }));
   }
-  const checkTokens = async () => {
-    // The getter throws while no key can sign.
-    void keys.current;
-    if (!revocations.isLoaded()) throw new Error('tokens cannot be checked yet');
-  };
   const tokens = createAccessTokens(config.PUBLIC_URL, keys);
   const fetchAsService = fetchWithToken(() => tokens.forService('auth'));
   const { PUBLIC_URL: issuer, PASSWORD_MIN_LENGTH: passwordMinLength } = config;
@@ -105,9 +92,7 @@ export async function startAuthService(
       metrics,
     }),
     internal: createInternal({
-      revocations: feedOfRevocations,
-      signingKeys: feedOfKeys,
-      deletedUsers: createDeletedUserStore(feed.query),
+      feeds,
       users: database.users,
       audit: database.audit,
       serviceSecrets: config.SERVICE_SECRETS,
@@ -117,7 +102,14 @@ export async function startAuthService(
     }),
     checks: {
       postgres: { required: true, check: () => pool.ping() },
-      tokens: { required: true, check: checkTokens },
+      tokens: {
+        required: true,
+        async check() {
+          // The getter throws while no key can sign.
+          void keys.current;
+          if (!revocations.isLoaded()) throw new Error('tokens cannot be checked yet');
+        },
+      },
       // Without Redis this process counts failed logins itself.
       redis: { required: false, check: () => redis.ping() },
     },

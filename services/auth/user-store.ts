@@ -27,9 +27,8 @@ const columns = `id::float8 AS id, email, name, password_hash AS "passwordHash",
   EXISTS (SELECT FROM auth.totp WHERE totp.user_id = "user".id AND confirmed_at IS NOT NULL) AS "hasMfa"`;
 
 /**
- * Returns the SQL form in which emails are compared, independent of the database's locale. It must equal the expression
- * of the unique index. Only A to Z are case-insensitive. If K equalled the Kelvin sign, one user could take over the
- * account of another user's email.
+ * Must equal the expression of the unique index. Only A to Z are case-insensitive: if K equalled the Kelvin sign, one
+ * user could take over the account of another.
  */
 const folded = (email: string) => `lower(${email} COLLATE "C")`;
 
@@ -40,9 +39,7 @@ function containing(part: string): string {
 
 export type UserStore = ReturnType<typeof createUserStore>;
 
-/**
- * Stores users. Emails are compared without regard to the case of A to Z. All functions throw the errors of `query`.
- */
+/** Stores users. All functions throw the errors of `query`. */
 export function createUserStore(query: Database['query']) {
   const { rows, first, affects, run } = statements(query);
 
@@ -78,10 +75,7 @@ export function createUserStore(query: Database['query']) {
     lock: (id: number) =>
       first<User>('lock_user', `SELECT ${columns} FROM auth.user WHERE id = $1 FOR UPDATE`, [id]),
 
-    /**
-     * Returns whether an enabled admin other than `id` exists. Other transactions that call this wait until this one
-     * ends.
-     */
+    /** Returns whether another enabled admin exists. Other transactions that call this wait until this one ends. */
     async hasOtherAdmin(id: number): Promise<boolean> {
       await run('lock_admins', `SELECT pg_advisory_xact_lock(hashtext('auth.admins'))`);
       const text = `SELECT FROM auth.user WHERE 'admin' = ANY (roles) AND NOT disabled AND id <> $1 LIMIT 1`;
@@ -99,10 +93,7 @@ export function createUserStore(query: Database['query']) {
       return run('delete_user', text, [id]);
     },
 
-    /**
-     * Locks the user until the transaction ends. Returns undefined if the user was disabled, deleted or given another
-     * password since `passwordHash` was read.
-     */
+    /** Locks the user. Returns undefined if the user was disabled, deleted or given another password. */
     lockIfUnchanged(id: number, passwordHash: string | null) {
       const text = `SELECT ${columns} FROM auth.user
                     WHERE id = $1 AND NOT disabled AND password_hash IS NOT DISTINCT FROM $2 FOR SHARE`;
@@ -110,8 +101,7 @@ export function createUserStore(query: Database['query']) {
     },
 
     /**
-     * Marks the temporary password with this hash as used, and locks the user until the transaction ends. Returns
-     * undefined if the password was used, replaced or has expired, or the user was disabled or deleted.
+     * Locks the user. Returns undefined if the password is used, replaced or expired, or the user disabled or deleted.
      */
     consumeTemporaryPassword(id: number, hash: string | null) {
       const text = `UPDATE auth.user SET temp_password_used_at = now()
@@ -135,18 +125,17 @@ export function createUserStore(query: Database['query']) {
       return (await first<{ at: Date }>('set_temporary_password', text, [id, hash, seconds]))!.at;
     },
 
-    /** Deletes the user's own password; the temporary one stays. */
     removePassword: (id: number) =>
       run('remove_password', 'UPDATE auth.user SET password_hash = NULL WHERE id = $1', [id]),
 
-    /** Stores the user's own password and deletes the temporary one. */
+    /** Also deletes the temporary password. */
     setPassword(id: number, hash: string) {
       const text = `UPDATE auth.user SET password_hash = $2, temp_password_hash = NULL, temp_password_expires_at = NULL,
                       temp_password_used_at = NULL WHERE id = $1`;
       return run('set_password', text, [id, hash]);
     },
 
-    /** Creates a user; returns undefined if another user has the email. */
+    /** Returns undefined if another user has the email. */
     create({ email, name, passwordHash, roles }: NewUser) {
       const text = `INSERT INTO auth.user (email, name, password_hash, roles) VALUES ($1, $2, $3, $4)
                     ON CONFLICT (${folded('email')}) DO NOTHING RETURNING ${columns}`;
@@ -159,7 +148,7 @@ export function createUserStore(query: Database['query']) {
       return first<User>('set_suborg', text, [id, suborg]);
     },
 
-    /** Does nothing if the password was changed, so that the hash is no longer `from`. */
+    /** Does nothing if the hash is no longer `from`. */
     replacePasswordHash(id: number, from: string, to: string) {
       const text = 'UPDATE auth.user SET password_hash = $3 WHERE id = $1 AND password_hash = $2';
       return run('replace_password_hash', text, [id, from, to]);

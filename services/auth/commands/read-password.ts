@@ -24,9 +24,7 @@ async function prompt(input: Readable, output: Writable, question: string): Prom
   }
 }
 
-/**
- * Reads a new password: a terminal is asked twice; otherwise the first line of `input` is used. Throws CommandError.
- */
+/** Asks twice at a terminal; otherwise reads the first line of `input`. Throws CommandError. */
 export async function readPassword({ input, prompts }: CommandContext): Promise<string> {
   if (!input.isTTY) return firstLine(input);
   const password = await prompt(input, prompts, 'Password: ');

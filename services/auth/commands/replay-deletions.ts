@@ -32,7 +32,7 @@ function deleteAgain({ transaction }: Accounts, { id, deletedAt }: LoggedUser) {
 
 /** Runs `replay-deletions`: deletes the users of logs.deleted_user again, after a backup with them was restored. */
 export const replayDeletions: Command = async (args, { withAccounts }) => {
-  parseArgs({ args, options: {} });
+  parseArgs({ args });
   const logged = await readDeletedUsers(readLogsDatabaseUrl());
   return withAccounts(async (accounts) => {
     const last = logged.at(-1);

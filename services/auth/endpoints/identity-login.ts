@@ -4,7 +4,7 @@ import { buildAuthorizationUrl, calculatePKCECodeChallenge } from 'openid-client
 import type { AuthContext } from '../context.ts';
 import { type CallbackResponse, exchangeCode } from '../identity/exchange.ts';
 import { IdentityFailure } from '../identity/failure.ts';
-import type { IdentityLogin } from '../identity/login-store.ts';
+import type { IdentityLogin } from '../identity/stores.ts';
 import { toPerson } from '../identity/person.ts';
 import { findOrCreateUser } from '../identity/users.ts';
 import { randomToken, sha256 } from '../sessions/opaque-token.ts';
@@ -43,11 +43,7 @@ export function identityLogin({ identity, database }: AuthContext): Handler<type
   };
 }
 
-/**
- * Handles the browser's return from the identity provider. A login is identified by its state, which is valid once, for
- * a limited time and in the same browser. Errors in these checks are shown as a page. Later errors are passed to the
- * client with its own state.
- */
+/** A failed check of the state is shown as a page, a later error is passed to the client. */
 export function identityCallback(context: AuthContext): Handler<typeof contract.identityCallback> {
   const { identity, database, logger } = context;
 

@@ -76,11 +76,7 @@ export function identityLogout(context: AuthContext): Handler<typeof contract.id
   };
 }
 
-/**
- * Lets a user choose a suborg that the identity provider named at the login of this session. This needs no token of the
- * provider, and works while the provider is unavailable. A suborg that the provider withdraws is removed at the next
- * login.
- */
+/** Works while the identity provider is unavailable. A suborg that it withdraws is removed at the next login. */
 export function updateSuborg({ database }: AuthContext): Handler<typeof contract.updateSuborg> {
   return async ({ caller: { id, sessionId }, body: { suborg }, address }) => {
     const user = await database.transaction(async ({ users, sessions, audit }) => {

@@ -28,9 +28,8 @@ export function login(context: AuthContext): Handler<typeof contract> {
   const { database, passwords, throttle, sessions, logins, equalizeFailureTime, logger } = context;
 
   /**
-   * Opens a session. Returns undefined if the user was disabled or the password was changed since the check, or if the
-   * temporary password was used or has expired. A temporary password opens one session, which ends when the password
-   * expires.
+   * Returns undefined if the user or password was changed since the check, or the temporary password is used or
+   * expired.
    */
   async function openSession(user: User, kind: PasswordKind, { device, address }: Client) {
     return database.transaction(async (stores) => {
@@ -50,10 +49,7 @@ export function login(context: AuthContext): Handler<typeof contract> {
     });
   }
 
-  /**
-   * Throws 401 `mfa_required`, which does not count as a failed guess. Refuses a temporary password that was used or
-   * has expired.
-   */
+  /** Throws 401 `mfa_required`, which does not count as a failed guess. */
   async function requireMfa(user: User, kind: PasswordKind, address: string) {
     const { id: userId, passwordHash, tempPasswordHash } = user;
     if (kind === 'temporary' && !(await database.users.hasTemporaryPassword(userId, tempPasswordHash)))

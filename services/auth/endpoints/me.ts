@@ -41,8 +41,7 @@ const refused = () =>
   );
 
 /**
- * Deletes the caller's account. It needs the password and the code in addition to the recent login, because a stolen
- * session must not be enough. A user without a password has proven their identity at the identity provider.
+ * Needs password and code as well: a stolen session must not be enough. Users without a password have just logged in.
  */
 export function deleteMe(context: AuthContext): Handler<typeof contract.deleteMe> {
   const { database, passwords, totpKey, equalizeFailureTime } = context;

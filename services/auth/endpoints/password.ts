@@ -20,8 +20,8 @@ function refused(...details: InvalidField[]): HttpError<'validation_failed'> {
 }
 
 /**
- * Changes the caller's password (ASVS 5.0 6.2.2 and 6.2.3) and ends all sessions (7.4.3). In a session that began with
- * a temporary password, the temporary password is accepted as the current one. The user cannot keep it (6.4.1).
+ * Changes the caller's password (ASVS 5.0 6.2.2, 6.2.3) and ends all sessions (7.4.3). In a session that began with a
+ * temporary password, that password is accepted as the current one; the user cannot keep it (6.4.1).
  */
 export function changePassword(context: AuthContext): Handler<typeof contract.changePassword> {
   const { database, passwords, policy } = context;
@@ -38,7 +38,7 @@ export function changePassword(context: AuthContext): Handler<typeof contract.ch
     if (!(await isCurrentPassword(context, user, caller, guess))) problems.push(wrong);
     const weakness = policy.findProblem(chosen, user);
     if (weakness !== undefined) problems.push({ path, message: weakness });
-    // Compared last, because the reply would otherwise allow guessing.
+    // Compared last: otherwise the reply would allow guessing.
     if (problems.length === 0 && (await matchPassword(passwords, user, chosen)))
       problems.push({ path, message: 'Must not be the current password.' });
     return problems;
@@ -68,10 +68,7 @@ export function changePassword(context: AuthContext): Handler<typeof contract.ch
   };
 }
 
-/**
- * Stores the request for a link by mail. Does the same work for an unknown email as for a known one. A background task
- * decides whether a mail is sent.
- */
+/** Does the same work for an unknown email as for a known one. A background task decides whether a mail is sent. */
 export function forgotPassword(context: AuthContext): Handler<typeof contract.forgotPassword> {
   const { database, resetKey, equalizeFailureTime } = context;
   return async ({ body: { email }, address }) => {

@@ -1,9 +1,57 @@
 import { HttpError } from '@content-platform/chassis';
-import { machineScopes, type Scope } from '@content-platform/contract';
-import { invalidClient, readClientCredentials } from '../client-credentials.ts';
+import { machineScopes, type Body, type Scope, type token } from '@content-platform/contract';
 import { clientName, type Client } from '../client-store.ts';
 import type { AuthContext } from '../context.ts';
 import type { Grant } from './grant.ts';
+
+interface ClientCredentials {
+  name: string;
+  secret: string;
+}
+
+const basic = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Returns the 401 with the challenge that RFC 6749 §5.2 requires. */
+function invalidClient(message: string, cause?: unknown): HttpError<'invalid_client'> {
+  return new HttpError('invalid_client', message, {
+    headers: { 'WWW-Authenticate': 'Basic realm="content-platform", charset="UTF-8"' },
+    cause,
+  });
+}
+
+/** Decodes application/x-www-form-urlencoded. Throws URIError. */
+const formDecode = (value: string) => decodeURIComponent(value.replaceAll('+', ' '));
+
+function fromHeader(authorization: string): ClientCredentials {
+  const encoded = basic.exec(authorization)?.[1];
+  if (encoded === undefined) throw invalidClient('Authorization must be Basic here.');
+  try {
+    const pair = utf8.decode(Buffer.from(encoded, 'base64'));
+    const colon = pair.indexOf(':');
+    if (colon === -1) throw new Error('no colon');
+    return { name: formDecode(pair.slice(0, colon)), secret: formDecode(pair.slice(colon + 1)) };
+  } catch (cause) {
+    throw invalidClient('Authorization is not well-formed: base64 of the form-encoded id:secret.', cause);
+  }
+}
+
+/** Reads id and secret from Basic, each form-encoded, or from the body (RFC 6749 §2.3.1). Throws 400 or 401. */
+export function readClientCredentials(
+  authorization: string | undefined,
+  { client_id: name, client_secret: secret }: Pick<Body<typeof token>, 'client_id' | 'client_secret'>,
+): ClientCredentials {
+  if (authorization === undefined) {
+    if (name !== undefined && secret !== undefined) return { name, secret };
+    throw invalidClient("Send the client's id and secret, in Authorization or in the body.");
+  }
+  const credentials = fromHeader(authorization);
+  // The body may repeat the id of the client in Authorization; any other id is a second method.
+  if (secret !== undefined || (name !== undefined && name !== credentials.name)) {
+    throw new HttpError('invalid_request', 'Authenticate in Authorization or in the body, not in both.');
+  }
+  return credentials;
+}
 
 /** Returns all scopes of the client if `requested` is missing or empty (RFC 6749 §3.1). */
 function grantedScopes(client: Client, requested: string | undefined): Scope[] {
@@ -21,8 +69,7 @@ export function clientCredentials({ database, passwords, throttle, tokens, logge
   /** Returns undefined if the client was disabled or its secret was replaced since the check. */
   function issue(client: Client, scopes: readonly Scope[], address: string): Promise<string | undefined> {
     return database.transaction(async ({ clients, audit }) => {
-      // Disabling a client or rotating its secret revokes the tokens issued until then, so no token may be issued
-      // later.
+      // Disabling a client or rotating its secret revokes earlier tokens only, so no token may be issued later.
       if (!(await clients.lockIfUnchanged(client))) return undefined;
       await audit.addClientToken(client.name, address);
       return tokens.forClient(client.name, scopes);

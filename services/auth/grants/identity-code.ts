@@ -3,7 +3,7 @@ import { HttpError } from '@content-platform/chassis';
 import { byUser } from '../audit-store.ts';
 import type { AuthContext } from '../context.ts';
 import { deviceName } from '../sessions/device-name.ts';
-import type { FoundCode } from '../identity/code-store.ts';
+import type { FoundCode } from '../identity/stores.ts';
 import { mfaRequired } from '../mfa/second-factor.ts';
 import { isToken, sha256 } from '../sessions/opaque-token.ts';
 import { scopesOf } from '../access-tokens.ts';
@@ -24,10 +24,7 @@ async function dropSuborg({ users, audit }: Stores, user: User): Promise<void> {
   await audit.add({ event: 'suborg_changed', userId: user.id, details: { suborg: null } });
 }
 
-/**
- * Exchanges the one-time code of a login at the identity provider for tokens. Only the client that began the login has
- * the verifier. A wrong verifier uses up the code, so that each client has one attempt.
- */
+/** Exchanges the code of a login at the identity provider. A wrong verifier uses up the code. */
 export function identityCode({ database, sessions }: AuthContext): Grant {
   /** Returns the grant, or the reason of a refusal: throwing would roll back what the refusal writes. */
   async function redeem(stores: Stores, hash: Buffer, verifier: string, device: string, address: string) {

@@ -1,14 +1,13 @@
 import { timingSafeEqual } from 'node:crypto';
 import { parseCookie, stringifySetCookie } from 'cookie';
 import { isToken, randomToken, sha256 } from '../sessions/opaque-token.ts';
-import { loginSeconds } from './login-store.ts';
+import { loginSeconds } from './stores.ts';
 import { isLoopback } from './settings.ts';
 
 /**
- * Binds a login to the browser that began it, so that an attacker cannot log a victim in with the attacker's own
- * response (RFC 9700 §4.7.1). A browser keeps its secret during all its logins, so that two tabs do not disturb each
- * other. `__Host-` prevents other hosts of the domain from setting the cookie (RFC 6265bis §4.1.3.2). Browsers accept
- * the prefix over https only, so it is omitted if `publicUrl` is http on loopback.
+ * Binds a login to its browser, so that an attacker cannot log a victim in with the attacker's own response (RFC 9700
+ * §4.7.1). A browser keeps its secret, for logins in two tabs. `__Host-` prevents other hosts of the domain from
+ * setting the cookie (RFC 6265bis §4.1.3.2), and needs https.
  */
 export function createBrowserCookie(publicUrl: string) {
   const plain = publicUrl.startsWith('http:') && isLoopback(publicUrl);

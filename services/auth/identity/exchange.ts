@@ -10,7 +10,7 @@ import {
 } from 'openid-client';
 import type { identityCallback, IdentityError, Query } from '@content-platform/contract';
 import { IdentityFailure } from './failure.ts';
-import type { IdentityLogin } from './login-store.ts';
+import type { IdentityLogin } from './stores.ts';
 
 /** The provider's response, as the browser passed it on. */
 export type CallbackResponse = Pick<Query<typeof identityCallback>, 'state' | 'code' | 'iss' | 'error'>;
@@ -58,8 +58,7 @@ function checkIssuer(configuration: Configuration, iss: string | undefined): voi
 }
 
 /**
- * Adds the claims of userinfo that the ID token lacks. The email and `email_verified` come from the same source.
- * Otherwise one source could vouch for an unverified email of the other.
+ * Adds missing claims. The email and `email_verified` stay together: one source must not verify the email of the other.
  */
 export function mergeClaims(idToken: IDToken, userInfo: UserInfoResponse): IDToken {
   const fills =
@@ -68,11 +67,7 @@ export function mergeClaims(idToken: IDToken, userInfo: UserInfoResponse): IDTok
   return { ...userInfo, ...idToken, email, email_verified } as IDToken;
 }
 
-/**
- * Exchanges the provider's code for the claims about the user. openid-client checks state, nonce, issuer, audience,
- * times and signature of the ID token (OpenID Connect Core §3.1.3.7). Rejects with IdentityFailure.
- * @param redirectUri the same value as in the request of the login
- */
+/** Returns the claims about the user. openid-client checks the ID token (OpenID Connect Core §3.1.3.7). */
 export async function exchangeCode(
   configuration: Configuration,
   redirectUri: string,

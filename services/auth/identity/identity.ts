@@ -4,8 +4,6 @@ import { createLogoutTokens } from './logout-token.ts';
 import { createProvider } from './provider.ts';
 import type { IdentitySettings } from './settings.ts';
 
-export type IdentityService = ReturnType<typeof createIdentityService>;
-
 /** Creates what the identity endpoints share. `publicUrl` is the URL at which browsers reach the platform. */
 export function createIdentityService(settings: IdentitySettings, publicUrl: string, logger: Logger) {
   const { name, provider, returnTo } = settings;

@@ -36,11 +36,7 @@ function isUnavailable(error: unknown): boolean {
   );
 }
 
-/**
- * Returns a function that checks logout tokens of the identity provider (OpenID Connect Back-Channel Logout 1.0 §2.6):
- * signature, issuer, audience, age, event, no nonce. It rejects with IdentityFailure `identity_token_invalid`, or
- * `identity_unavailable` if the provider's keys cannot be read.
- */
+/** Checks logout tokens (OpenID Connect Back-Channel Logout 1.0 §2.6). Rejects with IdentityFailure. */
 export function createLogoutTokens(
   provider: ReturnType<typeof createProvider>,
   clientId: string | undefined,

@@ -11,11 +11,9 @@ import {
 import { IdentityFailure } from './failure.ts';
 import { isLoopback, type ProviderSettings } from './settings.ts';
 
-/**
- * Timeout of a request to the identity provider, in seconds. A callback makes at most four, within the gateway's 15 s.
- */
+/** In seconds. A callback makes at most four requests to the provider, within the 15 s of the gateway. */
 const timeoutSeconds = 3;
-/** Time between discoveries, and after a failed discovery, in ms. */
+/** Time between discoveries, and after a failed one, in ms. */
 const refreshMs = 3_600_000;
 const pauseMs = 2_000;
 
@@ -42,10 +40,7 @@ async function discover({ issuer, clientId, clientSecret }: ProviderSettings): P
   return configuration;
 }
 
-/**
- * Discovers the identity provider when it is first needed (OpenID Connect Discovery). While the provider is
- * unavailable, the last metadata is used. After a failure, the next attempt waits for `pauseMs`.
- */
+/** Discovers the provider when it is first needed, and uses the last metadata while the provider is unavailable. */
 export function createProvider(settings: ProviderSettings | undefined) {
   let found: Configuration | undefined;
   let failure: IdentityFailure | undefined;

@@ -15,9 +15,8 @@ async function create({ users, identities, audit }: Stores, email: string, perso
 }
 
 /**
- * Links the person to the user with their email. The provider must have verified the email, and the user must not be
- * linked to another person of the provider. Otherwise an attacker who first used a victim's email would share the
- * victim's account.
+ * Links a verified email only, and only one person: an attacker who first used a victim's email would share the
+ * account.
  */
 async function linkByEmail({ users, identities, audit }: Stores, email: string, person: Person) {
   const found = await users.findByEmail(email);
@@ -31,9 +30,8 @@ async function linkByEmail({ users, identities, audit }: Stores, email: string, 
 }
 
 /**
- * Returns the user of a person: the user linked to issuer and subject (OpenID Connect Core §5.7), else the user with
- * the same email if linking is allowed, else a new user, if the email is verified or need not be. The user stays locked until the transaction ends. Rejects
- * with IdentityFailure.
+ * Returns the user linked to issuer and subject (OpenID Connect Core §5.7), else the user with the same email if
+ * linking is allowed, else a new user. The user stays locked until the transaction ends. Rejects with IdentityFailure.
  */
 export async function findOrCreateUser(
   stores: Stores,

@@ -46,10 +46,7 @@ export async function unsealPrivateKey(
   return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
 }
 
-/**
- * Returns the keys of the database, newest first. If there is none, it creates an RS256 key of 3072 bits that signs
- * immediately. A lock ensures that only one of several processes creates it.
- */
+/** Returns the keys, newest first. If there is none, creates an RS256 key of 3072 bits that signs immediately. */
 export async function loadOrCreateKeys(
   database: Pick<AuthDatabase, 'signingKeys' | 'transaction'>,
   secret: string,
@@ -71,11 +68,7 @@ export interface Rotation {
   publishedUntil: Date;
 }
 
-/**
- * Creates the next signing key, which every process reads in time. If the newest key does not sign yet, returns when it
- * will, and creates none. Returns undefined if there is no key yet. Throws ConfigError if the newest key was sealed
- * with another secret.
- */
+/** Creates the next key, or returns when the newest one will sign; undefined: there is none. Throws ConfigError. */
 export async function rotateSigningKey(
   database: Pick<AuthDatabase, 'transaction'>,
   secret: string,
@@ -96,10 +89,7 @@ export async function rotateSigningKey(
   });
 }
 
-/**
- * Replaces all signing keys by a new one that signs immediately, because one of them leaked. Every process refuses the
- * tokens of the old keys within a second. Returns the kid of the new key.
- */
+/** Replaces all keys by one that signs immediately, because a key leaked. Returns its kid. Throws ConfigError. */
 export async function replaceSigningKeys(
   database: Pick<AuthDatabase, 'transaction'>,
   secret: string,
@@ -117,15 +107,14 @@ export async function replaceSigningKeys(
   return kid;
 }
 
-/** Decrypts all values. Throws if the secret does not decrypt one of them. */
+/** Throws if the secret does not decrypt one of the values. */
 function unsealAll(all: readonly SealedValue[], secret: string): Promise<Buffer[]> {
   return Promise.all(all.map(({ sealed, context }) => unseal(sealed, secret, context)));
 }
 
 /**
- * Encrypts all values with the secret `next` instead of `current`. On any error, nothing is changed. Returns the number
- * of keys and secrets. Returns `done` if `next` already decrypts all values, so that the command can be repeated if its
- * output was lost. Throws ConfigError if neither secret decrypts all values.
+ * Encrypts all values with the secret `next`, or changes nothing. Returns their number, or `done` if `next` decrypts
+ * them already, so that the command can be repeated. Throws ConfigError if neither secret decrypts all.
  */
 export async function rotateKeySecret(
   database: Pick<AuthDatabase, 'transaction'>,

@@ -11,10 +11,7 @@ function deriveKey(secret: string, salt: Buffer): Promise<Buffer> {
   });
 }
 
-/**
- * Encrypts with AES-256-GCM under a 256-bit key. `context` is authenticated but not stored; `decrypt` needs the same
- * value. Returns nonce, tag and ciphertext.
- */
+/** Encrypts with AES-256-GCM under a 256-bit key. `decrypt` needs the same `context`, which is not stored. */
 export function encrypt(plain: Buffer, key: Buffer, context: string): Buffer {
   const nonce = randomBytes(sizes.nonce);
   const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(context));

@@ -48,10 +48,7 @@ export function createSecretStore(query: Database['query']) {
   };
 }
 
-/**
- * Returns a 256-bit secret of the service, which the database keeps sealed with AUTH_KEY_SECRET. The first call creates
- * it. Throws ConfigError if it was sealed with another AUTH_KEY_SECRET.
- */
+/** Returns a 256-bit secret; the first call creates it. Throws ConfigError if another AUTH_KEY_SECRET sealed it. */
 export async function loadSecret(secrets: SecretStore, name: string, keySecret: string): Promise<Buffer> {
   const sealed = await secrets.findOrAdd(name, await seal(randomBytes(32), keySecret, name));
   return unseal(sealed, keySecret, name).catch(() => {

@@ -22,9 +22,8 @@ interface LoadedKey extends StoredSigningKey {
 }
 
 /**
- * Reads the signing keys of the database and creates the first one if there is none. Then it regularly reads the keys
- * that other processes and commands create. Throws ConfigError if a key was sealed with another secret. If that happens
- * later, or the database cannot be read, the process continues with the keys it has.
+ * Creates the first key, and reads those of other processes regularly. Throws ConfigError if another secret sealed a
+ * key. After a later failure the process continues with the loaded keys.
  */
 export async function loadSigningKeys(
   database: Pick<AuthDatabase, 'signingKeys' | 'transaction'>,
@@ -38,10 +37,7 @@ export async function loadSigningKeys(
   let mustRestart = false;
   let reading: Promise<void> | undefined;
 
-  /**
-   * Decrypts a new key. A key that this process has decrypted stays usable, even if it is encrypted with another secret
-   * later.
-   */
+  /** Decrypts a new key. A decrypted key stays usable, even if it is sealed with another secret later. */
   async function toLoadedKey(key: StoredSigningKey, open: typeof unsealLater): Promise<LoadedKey> {
     const known = loaded.find(({ kid }) => kid === key.kid);
     const isSame = known?.sealed.equals(key.sealed);

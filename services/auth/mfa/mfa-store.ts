@@ -32,7 +32,7 @@ function firstFactorOf({ passwordHash, tempPasswordHash, ...origin }: Omit<Login
   return tempPasswordHash !== null ? { tempPasswordHash } : { origin };
 }
 
-/** Stores second factors, and logins that wait for one. Use it in transactions. All functions throw the errors of `query`. */
+/** Stores second factors, and logins that wait for one. All functions throw the errors of `query`. */
 export function createMfaStore(query: Database['query']) {
   const { first, affects, run } = statements(query);
   return {
@@ -100,11 +100,9 @@ export function createMfaStore(query: Database['query']) {
       return { userId, first: firstFactorOf(factors) };
     },
 
-    /** Deletes the user's unfinished logins. */
     deleteLoginsOf: (userId: number) =>
       run('delete_mfa_logins_of_user', 'DELETE FROM auth.mfa_login WHERE user_id = $1', [userId]),
 
-    /** Deletes the user's unfinished logins that began at the identity provider. */
     deleteIdentityLoginsOf: (userId: number) =>
       run(
         'delete_identity_mfa_logins',

@@ -24,10 +24,7 @@ export function encodeTotpSecret(secret: Buffer, email: string): { secret: strin
   return { secret: totp.secret.base32, uri: totp.toString() };
 }
 
-/**
- * Returns the time step of a valid code; undefined if the code is wrong. Accepts the codes of the previous and the next
- * 30 s, because clocks differ (RFC 6238 §5.2). `now` in ms.
- */
+/** Returns the time step of a valid code. Accepts the previous and the next 30 s, too (RFC 6238 §5.2). `now` in ms. */
 export function findTimeStep(secret: Buffer, code: string, now = Date.now()): number | undefined {
   const totp = new TOTP({ ...totpOptions, secret: secretOf(secret) });
   const delta = totp.validate({ token: code, timestamp: now, window: 1 });
@@ -47,10 +44,7 @@ export function invalidCode(): HttpError<'invalid_code'> {
   return new HttpError('invalid_code', 'The code is wrong, expired or was used before.');
 }
 
-/**
- * Uses up a code or a recovery code of the user. Returns false, and changes nothing, if it is wrong or was used before.
- * Call it in a transaction. Throws the errors of the store.
- */
+/** Uses up a code or recovery code; returns false if it is wrong or was used before. Call it in a transaction. */
 export async function acceptProof(
   { mfa }: Stores,
   totpKey: Buffer,
@@ -69,10 +63,7 @@ export async function acceptProof(
   return true;
 }
 
-/**
- * Runs `attempt`, which resolves with `ok: false` if the proof was wrong. Guesses are limited as those of passwords, and
- * counted separately, so that a known password does not reset their count. Throws 429 after too many failures.
- */
+/** Throttles codes like passwords, with a count of their own, which a known password does not reset. Throws 429. */
 export async function throttleProof<T extends { ok: boolean }>(
   { database, throttle }: Pick<AuthContext, 'database' | 'throttle'>,
   userId: number,
@@ -89,10 +80,7 @@ export async function throttleProof<T extends { ok: boolean }>(
   return outcome;
 }
 
-/**
- * Stores a login whose first factor was checked, and adds it to the audit log: if no code follows, another person may know
- * the password. Returns the error that tells the client to send the second factor to POST /api/login/mfa.
- */
+/** Stores a login whose first factor was checked. Returns the error that asks the client for the second factor. */
 export async function mfaRequired(
   stores: Pick<Stores, 'mfa' | 'audit'>,
   login: PendingLogin,

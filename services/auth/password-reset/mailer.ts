@@ -12,10 +12,7 @@ const mailMs = 25_000;
 
 export type Mailer = ReturnType<typeof createMailer>;
 
-/**
- * Creates a client of the mail server, which opens a connection for each mail. It waits for each reply of the server for
- * at most `waitMs`.
- */
+/** Opens a connection for each mail, and waits for each reply of the server for at most `waitMs`. */
 export function createMailer(
   { smtp, from }: Pick<NonNullable<MailSettings>, 'smtp' | 'from'>,
   waitMs = 10_000,

@@ -51,9 +51,9 @@ export function createResetStore(query: Database['query']) {
     },
 
     /**
-     * Returns the mail that is due for the longest time and defers its next attempt: by `pauseSeconds`, doubling to 5
-     * minutes. If the process crashes, another one sends the mail after this time. Deletes the requests for which no
-     * mail is sent. Call it in a transaction, which makes other processes wait: simultaneous requests lead to one mail.
+     * Claims the mail that is due for the longest time: defers its next attempt by `pauseSeconds`, doubling to 5
+     * minutes. Deletes requests without a mail. Call it in a transaction, so that simultaneous requests lead to one
+     * mail.
      */
     async claim(pauseSeconds: number): Promise<DueMail | undefined> {
       await run('lock_password_resets', `SELECT pg_advisory_xact_lock(hashtext('auth.password_reset'))`);

@@ -41,11 +41,7 @@ password is unchanged.
 `;
 }
 
-/**
- * Sends the mails with links for new passwords, until the returned function is called, which resolves when the running
- * attempt has ended. Several processes may do so. A mail may arrive twice, if a process crashes before it has recorded
- * the first one.
- */
+/** Sends mails until the returned function is called. A mail may arrive twice, if a process crashes while it sends. */
 export function startSendingMails(
   { database, mailer, resetUrl, resetKey, mails, logger }: SenderDeps,
   { everyMs = 1_000, pauseSeconds = 30 } = {},

@@ -3,7 +3,6 @@ import { hash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { ConfigError } from '@content-platform/chassis';
 
-/** Passwords that are refused. */
 export interface Blocklist {
   size: number;
   includes(password: string): boolean;
@@ -16,10 +15,7 @@ const maxLineBytes = 1_024;
 /** As in the files of Have I Been Pwned, where a count follows. */
 const sha1Line = /^[0-9a-f]{40}(?::\d+)?$/i;
 
-/**
- * The first 64 bits of a SHA-1 in hex. With a million listed passwords, another password has one of their keys with a
- * probability of 1 in 10^13.
- */
+/** The first 64 bits of a SHA-1. Of 10^13 other passwords, one has the key of one of a million listed passwords. */
 const keyOf = (sha1: string): bigint => BigInt(`0x${sha1.slice(0, 16)}`);
 /** The policy checks the stored form, NFC. */
 const keyOfPassword = (password: string): bigint => keyOf(hash('sha1', password.normalize('NFC')));
@@ -74,10 +70,7 @@ function readKeys(path: string): BigUint64Array {
   return keys.subarray(0, size).toSorted();
 }
 
-/**
- * Reads a file with one password or SHA-1 of a password on each line.
- * @throws ConfigError if the file cannot be read, is too large or has an invalid line
- */
+/** Reads a file with one password or SHA-1 of a password on each line. Throws ConfigError. */
 export function readBlocklist(path: string): Blocklist {
   let keys: BigUint64Array;
   try {

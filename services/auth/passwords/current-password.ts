@@ -6,9 +6,8 @@ import type { User } from '../user-store.ts';
 import { matchPassword } from './temporary-password.ts';
 
 /**
- * Returns whether the password is the caller's current one; in a session that began with a temporary password, the
- * temporary password is accepted too. Throttled like logins, because the holder of a stolen token could guess here. A
- * failure is recorded as `failure`. Throws 429 after too many failures.
+ * Accepts the temporary password only if the session began with it. Throttled like logins, against the holder of a
+ * stolen token. Throws 429.
  */
 export async function isCurrentPassword(
   { database, passwords, throttle }: Pick<AuthContext, 'database' | 'passwords' | 'throttle'>,

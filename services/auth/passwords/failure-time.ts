@@ -18,8 +18,7 @@ const systemClock: FailureClock = { now: () => performance.now(), sleep };
 export type EqualizeFailureTime = (start: number) => Promise<void>;
 
 /**
- * Makes all failed logins take equally long, so that their duration does not reveal what was wrong. The duration is 400
- * ms, which is longer than any check. On a slow machine it is that of the slowest failure in the last one to two
+ * Makes failed logins equally long, which hides the reason: 400 ms, or as long as the slowest failure of 1 to 2
  * minutes.
  */
 export function createEqualizeFailureTime(clock = systemClock): EqualizeFailureTime {

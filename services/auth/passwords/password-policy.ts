@@ -4,28 +4,19 @@ import { dictionary as english, translations } from '@zxcvbn-ts/language-en';
 
 import type { Blocklist } from './blocklist.ts';
 
-/** The user who gets the password. */
 interface Person {
   email: string;
   name: string;
 }
 
-export type PasswordPolicy = ReturnType<typeof createPasswordPolicy>;
-
-/**
- * Maximum length in code points, which bounds the hashing cost. NIST SP 800-63B-4 §3.1.1.2 and ASVS 5.0 6.2.9 require
- * 64 or more.
- */
+/** In code points, which bounds the hashing cost. NIST SP 800-63B-4 §3.1.1.2 and ASVS 5.0 6.2.9 require 64 or more. */
 const maxLength = 128;
 /** Minimum zxcvbn score of 0 to 4: about 10^8 guesses. */
 const minScore = 3;
 const serviceName = 'content platform';
 
 /**
- * Limits the part of a password that zxcvbn checks, and the number of l33t substitutions. With the library's defaults,
- * 128 digits and symbols block the event loop for seconds. With these limits the slowest password takes about 25 ms for
- * each of two checks, and twice that before the code is optimized. A password that fails by its first 32 characters is
- * refused whatever follows.
+ * Without these limits 128 symbols block the event loop for seconds; with them for 25 ms, by the first 32 characters.
  */
 const effort = { maxLength: 32, l33tMaxSubstitutions: 3 };
 
@@ -44,10 +35,7 @@ function userWords({ email, name }: Person): string[] {
   return [...new Set(words)].filter((word) => word.length > 2);
 }
 
-/**
- * Removes separators between words, and replaces fullwidth letters by their normal form. zxcvbn counts each separator
- * as a word and rates any three words as strong. Returns an empty string if the symbols are more than separators.
- */
+/** zxcvbn rates any three words with separators as strong. Returns an empty string if there are too many symbols. */
 function withoutSeparators(password: string): string {
   const together = password.normalize('NFKC').replace(/[^\p{L}\p{M}\p{N}]+/gu, '');
   return [...together].length * 4 >= [...password].length * 3 ? together : '';
@@ -58,11 +46,7 @@ function reasonOf({ sequence, feedback: { warning, suggestions } }: ZxcvbnResult
   return words ? userWordsReason : (warning ?? suggestions.at(-1)!);
 }
 
-/**
- * Accepts passwords of at least `minLength` code points that are not easily guessed (ASVS 5.0 6.2.4, 6.2.11). There are
- * no rules on character types (NIST SP 800-63B-4 §3.1.1.2 and ASVS 5.0 6.2.1, 6.2.5). The policy checks the stored
- * form, NFC. It also refuses the passwords in `blocklist` (6.2.12).
- */
+/** ASVS 5.0 6.2.4, 6.2.11 and 6.2.12, without rules on character types (6.2.1, 6.2.5). `minLength` in code points. */
 export function createPasswordPolicy(minLength: number, blocklist?: Blocklist) {
   const zxcvbn = new ZxcvbnFactory({
     dictionary: { ...common, ...english },
@@ -72,10 +56,7 @@ export function createPasswordPolicy(minLength: number, blocklist?: Blocklist) {
   });
 
   return {
-    /**
-     * Returns a sentence that begins with a verb (`Must have …`) and gives advice, as §3.1.1.2 requires. Returns
-     * undefined if the password is acceptable.
-     */
+    /** Returns a sentence with the reason and advice (§3.1.1.2); undefined: the password is acceptable. */
     findProblem(password: string, person: Person): string | undefined {
       const normal = password.normalize('NFC');
       const length = [...normal].length;

@@ -14,16 +14,11 @@ const maxRunning = 3;
 const maxWaiting = 40;
 
 const bcryptForm = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
-/**
- * The cost that PHP and Laravel use. A higher cost would make a failed login take longer and reveal the bcrypt hash.
- */
+/** The cost of PHP and Laravel. With a higher cost, the time of a failed login would reveal the bcrypt hash. */
 const maxBcryptCost = 12;
 const maxArgon2Work = 65_536 * 4;
 
-/**
- * Returns the forms of a password to compare with a hash. New hashes use the NFC form (RFC 8265 §4.2), which does not
- * depend on the keyboard. Older and imported hashes use the password as it was typed.
- */
+/** New hashes use NFC (RFC 8265 §4.2), which does not depend on the keyboard; others the password as it was typed. */
 function normalizations(password: string, hash: string): Iterable<string> {
   return isOutdated(hash) ? [password] : new Set([password.normalize('NFC'), password]);
 }
@@ -34,14 +29,12 @@ function matches(hash: string, password: string): Promise<boolean> {
 
 export type Passwords = ReturnType<typeof createPasswords>;
 
-/**
- * Hashes and verifies passwords and client secrets, a few at a time. All functions throw 503 if too many calls wait.
- */
+/** Hashes and verifies passwords and client secrets, a few at a time. Throws 503 if too many calls wait. */
 export function createPasswords() {
   const hashing = createSemaphore(maxRunning, maxWaiting);
   const admitted = createSemaphore(maxRunning + maxWaiting, 0);
   return {
-    /** Runs `work`, which looks up a hash and verifies it. If the call is refused, the hash is not looked up either. */
+    /** Runs `work`, which looks up and verifies a hash. A refused call does neither. */
     limit: <T>(work: () => Promise<T>) => admitted.run(work),
     /** Returns the argon2id hash of the NFC form with the parameters above, as a PHC string. */
     hash: (password: string) => hashing.run(() => argon2.hash(password.normalize('NFC'), parameters)),

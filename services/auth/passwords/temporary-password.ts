@@ -8,18 +8,12 @@ const length = 16;
 const form = new RegExp(`^[${alphabet}]{${length}}$`);
 const inGroups = (characters: string) => characters.match(/.{4}/g)!.join('-');
 
-/**
- * Returns 80 random bits as `k7mp-x2dw-94hr-vbt3`, for temporary passwords and recovery codes. ASVS 5.0 6.4.1: as strong
- * as a password that users may choose.
- */
+/** Returns 80 random bits as `k7mp-x2dw-94hr-vbt3`, for temporary passwords and recovery codes (ASVS 5.0 6.4.1). */
 export function makeRandomCode(): string {
   return inGroups(Array.from(randomBytes(length), (byte) => alphabet[byte % alphabet.length]).join(''));
 }
 
-/**
- * Restores the original form of such a code: users may type capitals, add spaces or omit the dashes. Returns undefined if
- * the text cannot be one.
- */
+/** Restores such a code, which users may type with capitals, spaces or without dashes; undefined: it is none. */
 export function normalizeCode(typed: string): string | undefined {
   const characters = typed.toLowerCase().replace(/[\s-]/g, '');
   return form.test(characters) ? inGroups(characters) : undefined;
@@ -28,10 +22,7 @@ export function normalizeCode(typed: string): string | undefined {
 /** `own`: chosen by the user. `temporary`: generated for the user; it may be used or expired. */
 export type PasswordKind = 'own' | 'temporary';
 
-/**
- * Returns which of the user's passwords was typed; undefined: neither. The work depends on the typed password only, so
- * its duration does not reveal whether the user exists or has a temporary password.
- */
+/** The work depends on the typed password only, so its duration does not reveal whether the user exists. */
 export async function matchPassword(
   passwords: Passwords,
   user: Pick<User, 'passwordHash' | 'tempPasswordHash'> | undefined,

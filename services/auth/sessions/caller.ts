@@ -16,10 +16,7 @@ export async function findCaller(users: UserStore, { id }: UserCaller): Promise<
   return user;
 }
 
-/**
- * Throws 403 `reauthentication_required` if the caller's session has not proven its password, code or identity in the
- * last 15 minutes (ASVS 5.0 7.5.1), because a stolen access token must not be enough.
- */
+/** Throws 403 if the session has not proven its user in the last 15 minutes (ASVS 5.0 7.5.1). */
 export async function requireRecentLogin(sessions: SessionStore, caller: Caller): Promise<void> {
   if (caller.kind === 'user' && (await sessions.isRecent(caller.id, Number(caller.sessionId)))) return;
   throw new HttpError(

@@ -5,9 +5,7 @@ export type PushDevices = ReturnType<typeof createPushDevices>;
 /** Maximum delay of a logout, in ms. */
 const timeoutMs = 1_000;
 
-/**
- * Creates a client of the devices service at `url`, which stores push tokens; undefined: there is no such service.
- */
+/** Creates a client of the devices service at `url`; undefined: there is no such service. */
 export function createPushDevices(url: string | undefined, fetchAsService: ServiceFetch, logger: Logger) {
   const breaker = createBreaker(logger, 'the devices service is unavailable; retrying once a second');
 
@@ -23,9 +21,7 @@ export function createPushDevices(url: string | undefined, fetchAsService: Servi
   }
 
   return {
-    /**
-     * Removes the user's device with this token, so that it gets no more messages. Takes at most 1 s and never rejects.
-     */
+    /** Removes the user's device with this token. Takes at most 1 s and never rejects. */
     async unregister(userId: number, token: string): Promise<void> {
       if (!url) return;
       if (breaker.allows()) {

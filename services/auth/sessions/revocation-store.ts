@@ -15,9 +15,8 @@ export function createRevocationStore(query: Database['query']) {
   const { rows, first, run } = statements(query);
   return {
     /**
-     * Revokes the tokens of these sessions, or all tokens that the client has until now, in every process. Call it late
-     * in a transaction, because it takes a lock. The lock makes ids follow the order of commits, so a reader of an id
-     * has seen all earlier revocations.
+     * Revokes the tokens of these sessions, or all that the client has until now. Call it late in a transaction: its
+     * lock makes ids follow the order of commits, so a reader of an id has seen all earlier ones.
      */
     async add({ sessions = [], client }: { sessions?: readonly number[]; client?: string }): Promise<void> {
       if (sessions.length === 0 && client === undefined) return;
@@ -54,10 +53,7 @@ export function createRevocationStore(query: Database['query']) {
       return { sessions, last };
     },
 
-    /**
-     * Deletes outdated revocations except the newest one, with which readers compare their position. Those of sessions
-     * stay for 30 days, for services that store data of a session.
-     */
+    /** Keeps the newest one, with which readers compare their position, and those of sessions for 30 days. */
     async deleteExpired(): Promise<void> {
       const old = `at < now() - make_interval(secs => CASE WHEN session_id IS NULL THEN $1::float8 ELSE $2::float8 END)
                    AND id < (SELECT max(id) FROM auth.revocation)`;

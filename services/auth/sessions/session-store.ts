@@ -11,11 +11,10 @@ export interface Session {
   active: boolean;
 }
 
-/** The login at the identity provider that opened a session. */
+/** The login at the identity provider that opened a session. `suborgs`: those that the user may choose from. */
 export interface SessionOrigin {
   issuer: string;
   idToken: string;
-  /** The suborgs that the user may choose from. */
   suborgs: string[];
 }
 
@@ -24,7 +23,7 @@ export interface NewSession {
   device: string;
   address: string;
   mustChangePassword: boolean;
-  /** At most 90 days from now; default: 90 days from now. */
+  /** Default and maximum: 90 days from now. */
   endsAt?: Date | undefined;
   origin?: SessionOrigin | undefined;
 }
@@ -33,7 +32,7 @@ export interface FoundToken {
   sessionId: number;
   userId: number;
   mustChangePassword: boolean;
-  /** `reused`: the token was replaced too long ago for a lost reply to explain its use. */
+  /** `reused`: replaced too long ago for a lost reply to explain the use. */
   state: 'valid' | 'expired' | 'revoked' | 'reused';
   /** Whether the table contains its successor. */
   replaced: boolean;
@@ -43,28 +42,21 @@ export interface FoundToken {
 const lifetimeDays = { idle: 30, total: 90 };
 /** How long a login counts as recent. */
 const recentSeconds = 15 * 60;
-/** Time in which a replaced refresh token is still accepted and leads to its successor. */
+/** Time in which a replaced refresh token still leads to its successor. */
 const graceSeconds = 10;
-/**
- * Selects the replaced tokens that are deleted after a day: about 15 in 16. Must equal the condition of the index
- * refresh_token_replaced.
- */
+/** 15 in 16 replaced tokens, deleted after a day. Must equal the condition of the index refresh_token_replaced. */
 const deletable = 'get_byte(hash, 0) >= 16';
-/**
- * Maximum number of steps along the chain of successors from a deleted token to a kept one. One chain in 15 million is
- * longer.
- */
+/** Maximum number of steps from a deleted token to a kept one. One chain in 15 million is longer. */
 export const maxChainSteps = 256;
-/** Maximum number of live sessions of a user; a new one ends the least recently used one (ASVS 5.0 7.1.2). */
+/** Live sessions of a user; a new one ends the least recently used one (ASVS 5.0 7.1.2). */
 const maxSessions = 100;
 
 /**
- * When a session was over; must equal the expression of the index session_over. A session from the identity provider is
- * kept for its full lifetime: the newest one determines which suborgs the user may choose, also after its end.
+ * Must equal the expression of the index session_over. The newest session from a provider stays: it names the suborgs.
  */
 const overSince = 'least(ends_at, CASE WHEN identity_issuer IS NULL THEN ended_at END)';
 
-/** Returns the provider's session of an ID token, which was verified before; null: it names none. */
+/** Returns the `sid` of a verified ID token; null: there is none. */
 function sidOf(idToken: string): string | null {
   try {
     const { sid } = decodeJwt(idToken);
@@ -120,16 +112,12 @@ export function createSessionStore(query: Database['query']) {
       return id;
     },
 
-    /** Does nothing if the table already contains the token. */
     addToken(sessionId: number, hash: Buffer) {
       const text = `INSERT INTO auth.refresh_token (hash, session_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`;
       return run('add_refresh_token', text, [hash, sessionId]);
     },
 
-    /**
-     * Looks up a refresh token and locks its session until the transaction ends. Deleting the user and other requests
-     * with a token of the session wait for the lock.
-     */
+    /** Looks up a refresh token and locks its session until the transaction ends. */
     async findAndLock(hash: Buffer): Promise<FoundToken | undefined> {
       // A separate statement, because a statement that waited for a lock would read the tokens as before the wait.
       const text = `SELECT FROM auth.session
@@ -189,7 +177,7 @@ export function createSessionStore(query: Database['query']) {
       return first<SessionOrigin>('find_session_origin', text, [userId, id]);
     },
 
-    /** Returns whether the user has a live session that was opened from this network (in CIDR form). */
+    /** Returns whether a live session of the user was opened from this network (CIDR). */
     isKnownNetwork(userId: number, network: string) {
       const text = `SELECT FROM auth.session
                     WHERE user_id = $1 AND address <<= $2 AND ended_at IS NULL AND ends_at > now() LIMIT 1`;
@@ -202,7 +190,7 @@ export function createSessionStore(query: Database['query']) {
       return affects('find_live_session', text, [userId, id]);
     },
 
-    /** Returns whether the session is live and proved the user's identity in the last 15 minutes. */
+    /** Returns whether the session is live and proved the identity of its user in the last 15 minutes. */
     isRecent(userId: number, id: number) {
       const text = `SELECT FROM auth.session
                     WHERE user_id = $1 AND id = $2 AND ended_at IS NULL AND ends_at > now()
@@ -217,22 +205,16 @@ export function createSessionStore(query: Database['query']) {
       return affects('reauthenticate_session', text, [userId, id]);
     },
 
-    /**
-     * Ends all sessions of all users and returns their number. Does not revoke their access tokens: replace the signing
-     * keys afterwards.
-     */
+    /** Returns the number of ended sessions. Replace the signing keys afterwards: access tokens stay valid. */
     async endAllUsers(): Promise<number> {
       const text = 'UPDATE auth.session SET ended_at = now() WHERE ended_at IS NULL AND ends_at > now()';
       return (await query('end_all_sessions', text)).rowCount!;
     },
 
-    /**
-     * Ends a session of the user; returns false if there is none with this id. Call late in a transaction: it takes a
-     * lock.
-     */
+    /** Returns false if the user has no such session. Call late in a transaction: it locks the revocations. */
     endOne: (userId: number, id: number) => end(userId, 'id = $2', id),
 
-    /** Ends all sessions of the user. Call late in a transaction: it takes a lock. */
+    /** Call late in a transaction: it locks the revocations. */
     endAll: (userId: number) => end(userId, 'true'),
 
     /** Returns the users with live sessions or unfinished logins that the provider's session `sid` opened. */
@@ -247,10 +229,7 @@ export function createSessionStore(query: Database['query']) {
       return [...new Set(opened.map(({ id }) => id))];
     },
 
-    /**
-     * Ends the user's sessions that the provider's session `sid` opened, or all of this provider. A session without a
-     * known `sid` may be the one, so it ends, too. Call late in a transaction: it takes a lock.
-     */
+    /** Ends those of the provider's session `sid` or without a known one; without `sid` all of this provider. */
     endOfIdentity: (userId: number, issuer: string, sid: string | undefined) =>
       end(
         userId,
@@ -259,13 +238,10 @@ export function createSessionStore(query: Database['query']) {
         sid ?? null,
       ),
 
-    /** Ends sessions that began with a temporary password. Call late in a transaction: it takes a lock. */
+    /** Ends sessions that began with a temporary password. */
     endTemporary: (userId: number) => end(userId, 'must_change_password'),
 
-    /**
-     * Deletes sessions that ended so long ago that their refresh tokens would have expired. In the other sessions, it
-     * deletes 15 in 16 of the tokens that were replaced over a day ago.
-     */
+    /** Deletes sessions whose refresh tokens would have expired, and most tokens that were replaced over a day ago. */
     async deleteExpired(): Promise<void> {
       const replaced = `replaced_at < now() - interval '1 day' AND ${deletable}`;
       await deleteExpired(query, 'delete_replaced_tokens', 'auth.refresh_token', replaced);

@@ -15,13 +15,10 @@ export function invalidGrant(reason: Reason): HttpError<'invalid_grant'> {
   });
 }
 
-export type Sessions = ReturnType<typeof createSessions>;
-
 /**
- * Opens and refreshes sessions. Each use replaces the refresh token (RFC 9700 §4.14.2). Its successor is derived from
- * it with `secret`. Therefore a client can repeat a refresh whose reply was lost, and two tabs stay on one chain of
- * tokens. A repeated refresh returns the end of the chain, because a successor that was already used would count as
- * stolen. `onReuse` is called for each stolen token.
+ * Opens and refreshes sessions. Each use replaces the refresh token (RFC 9700 §4.14.2) by a successor that is derived
+ * from it with `secret`. So a client can repeat a refresh whose reply was lost, and two tabs stay on one chain of
+ * tokens: a repeated refresh returns its end. `onReuse` is called for each stolen token.
  */
 export function createSessions(
   database: Pick<AuthDatabase, 'transaction'>,
@@ -59,10 +56,7 @@ export function createSessions(
       return { accessToken, refreshToken, sessionId };
     },
 
-    /**
-     * Returns new tokens. Throws 400 `invalid_grant`. A token that was replaced earlier counts as stolen and ends the
-     * session.
-     */
+    /** Throws 400 `invalid_grant`. A token that was replaced earlier counts as stolen and ends the session. */
     async refresh(refreshToken: string, address: string) {
       if (!isToken(refreshToken)) throw invalidGrant('unknown');
       const outcome = await database.transaction(async ({ users, sessions, audit }) => {

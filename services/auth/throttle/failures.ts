@@ -26,10 +26,7 @@ export interface FailureCount {
 
 type KeyState = FailureCount | undefined;
 
-/**
- * Replaces the states of `keys` atomically. `change` gets the unexpired states and the time in ms. It may run several
- * times. If its result has no `states`, nothing is written.
- */
+/** Replaces the states of `keys` atomically, or writes nothing without `states`. `change` may run several times. */
 export type UpdateFailures = <T>(
   keys: readonly string[],
   change: (states: readonly KeyState[], now: number) => { states?: readonly KeyState[]; result: T },
@@ -53,7 +50,7 @@ function removeFailure(state: KeyState, before: KeyState, added: KeyState): KeyS
   return { ...kept, count: state.count - 1 };
 }
 
-/** Counts a failure for every subject, or none if any subject has to wait. Throws the errors of `update`. */
+/** Counts a failure for every key, or none if any key has to wait. Throws the errors of `update`. */
 export async function reserveAttempt(
   update: UpdateFailures,
   counted: readonly CountedKey[],
@@ -83,7 +80,6 @@ export async function reserveAttempt(
   };
 }
 
-/** Deletes the failures of `keys`. Throws the errors of `update`. */
 export function resetFailures(update: UpdateFailures, keys: readonly string[]): Promise<void> {
   return update(keys, () => ({ states: keys.map(() => undefined), result: undefined }));
 }

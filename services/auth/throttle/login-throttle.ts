@@ -3,12 +3,11 @@ import { createHash } from 'node:crypto';
 import { HttpError } from '@content-platform/chassis';
 import { type Backoff, reserveAttempt, resetFailures, type UpdateFailures } from './failures.ts';
 
-/** A host can choose any address of its /64, and a site any network of its /48. */
 type Prefix = 48 | 64;
 
 /**
- * Returns the network in CIDR form for which guesses from an IP address are counted. For IPv4, also written as IPv6,
- * this is the single address. For IPv6 it is the network of this prefix length.
+ * Returns the network (CIDR) for which guesses are counted: a host can choose any address of its IPv6 /64, a site any
+ * network of its /48. IPv4 addresses, also written as IPv6, count on their own.
  */
 export function networkOf(address: string, prefix: Prefix = 64): string {
   if (isIP(address) !== 6) return address;
@@ -32,25 +31,20 @@ const limits = {
   known: 100,
 };
 
-/**
- * Longest wait after failures from all networks, in ms. Strangers can cause this wait, so it must not block the owner
- * for long.
- */
+/** In ms. Strangers can cause this wait, so it must not block the owner for long. */
 const longestAllNetworksMs = 60_000;
 
 interface Attempt {
   /** Identifies the account regardless of how its name was typed, even if it does not exist. */
   account: string;
   address: string;
-  /**
-   * Returns whether the account has a session from this network (in CIDR form). Called only if the attempt has to wait.
-   */
+  /** Returns whether the account has a session from this network (CIDR). Called only if the attempt has to wait. */
   isKnown(network: string): Promise<boolean>;
 }
 
 interface ThrottledOutcome<T> {
   outcome: T;
-  /** The error to return for a wrong attempt from a known network, if other networks would have to wait. */
+  /** The error for a wrong attempt from a known network, if other networks would have to wait. */
   limited: HttpError<'rate_limited'> | undefined;
 }
 
@@ -66,27 +60,19 @@ function tooMany(waitMs: number): HttpError<'rate_limited'> {
  * Slows down guessing of passwords and client secrets without locking accounts: NIST SP 800-63B-4 §3.2.2, and ASVS 5.0
  * 6.1.1 and 6.3.1. It guarantees:
  *
- * - An attempt is counted as a failure before its check starts, so that simultaneous attempts cannot exceed a limit.
- * - From the limit on, each failure starts a wait, which doubles from 1 s to 15 min.
- * - During a wait no attempt is checked or counted.
- * - Failures expire 15 min after the first one, or after the last wait once the limit was reached.
- * - A known network may try during a wait; otherwise other hosts in the network could lock the account's owner out. It
- *   has its own limit, which stops endless guessing from that network. Its wrong attempts get the same reply as those
- *   from other networks.
- * - An error of the check is not a failure.
- * - A success removes its own count and resets the account's failures from this network. Failures of other accounts
- *   stay.
+ * - An attempt is counted as a failure before its check, so that simultaneous attempts cannot exceed a limit. An error
+ *   of the check is not a failure.
+ * - From the limit on, each failure starts a wait, which doubles from 1 s to 15 min. During a wait nothing is checked.
+ * - Failures expire 15 min after the first one, or after the last wait. A success resets those of the account there.
+ * - A known network may try during a wait, so that others in the network cannot lock the owner out. It has its own
+ *   limit, and its wrong attempts get the same reply.
+ * - Failures from all networks together make unknown networks wait for at most a minute.
  * - All processes count together in Redis; while Redis is unavailable, each process counts in memory.
- * - Failures of an account from all networks together make unknown networks wait, at most a minute at a time, because
- *   an attacker can have many networks. Known networks do not wait for these failures.
  * - Keys contain only the SHA-256 of the account, because people type passwords into the wrong field.
  */
 export function createLoginThrottle(update: UpdateFailures, backoff = loginBackoff) {
   return {
-    /**
-     * Runs `check`, which resolves with `ok: false` if the password was wrong. If the attempt has to wait, throws 429
-     * with Retry-After and does not check. Throws the errors of `check`.
-     */
+    /** `check` resolves with `ok: false` for a wrong password. Throws 429 if the attempt has to wait. */
     async run<T extends { ok: boolean }>(
       { account, address, isKnown }: Attempt,
       check: () => Promise<T>,
