@@ -29,7 +29,6 @@ const verify = (...args: string[]) => runCommand(service.databaseUrl, verifyAudi
 const deleteExpired = () =>
   runRetention(service.database.query, retention, service.logger, new AbortController().signal);
 
-/** Adds entries 1 to 5 and their links. */
 async function addFive() {
   await auth.audit.add({ event: 'user_created', userId: 7, actor: 'command', details: { roles: ['user'] } });
   await auth.audit.add({ ...byUser(7, '192.0.2.7'), event: 'login', details: { session: 1 } });
@@ -189,17 +188,7 @@ test('two processes link concurrent entries once each, and log them without pers
   expect(lines).toHaveLength(100);
   const { audit } = JSON.parse(lines[0]!) as { audit: object };
   const text: unknown = expect.any(String);
-  expect(Object.keys(audit)).toEqual([
-    'seq',
-    'hash',
-    'id',
-    'at',
-    'event',
-    'about',
-    'sender',
-    'actor',
-    'details',
-  ]);
+  expect(Object.keys(audit).join()).toBe('seq,hash,id,at,event,about,sender,actor,details');
   expect(audit).toMatchObject({ seq: 1, event: 'logout', about: text, sender: text, actor: 'user' });
   expect(lines.join('')).not.toMatch(/198\.51\.100|90000\d/);
 });
@@ -210,7 +199,6 @@ test('a process that crashes while it links loses no entry', async () => {
   const crash = new Error('the process crashed');
   const crashing = auth.transaction(async ({ audit }) => {
     expect(await audit.link(100)).toHaveLength(1);
-    // Another process is not blocked meanwhile.
     expect(await auth.audit.link(100)).toEqual([]);
     throw crash;
   });

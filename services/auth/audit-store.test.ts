@@ -1,12 +1,8 @@
 import { expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
+import { createClient, disableClient, rotateClient } from './commands/clients.ts';
 import type { Command } from './commands/command.ts';
-import { createClient } from './commands/create-client.ts';
-import { createUser } from './commands/create-user.ts';
-import { disableClient } from './commands/disable-client.ts';
-import { importUsers } from './commands/import-users.ts';
-import { rotateClient } from './commands/rotate-client.ts';
+import { createUser, importUsers } from './commands/users.ts';
 import { password, useAuth } from './testing/start-auth.ts';
 
 const auth = useAuth();
@@ -19,10 +15,7 @@ interface Entry {
   details: Record<string, unknown>;
 }
 
-/**
- * Runs the command on the service's database. Returns the last line of its output, which is the new secret, if there is
- * one.
- */
+/** Returns the last line of the output, which is the new secret, if there is one. */
 const run = async (command: Command, args: string[], input = '') =>
   (await auth.run(command, args, input)).split('\n').at(-1)!;
 
@@ -38,7 +31,6 @@ const typed: Record<string, string> = {
 };
 
 test('records every step of an account, but no secrets and no text from strangers', async () => {
-  const { origin } = auth;
   const { logIn, refresh, askAsClient: client } = auth;
 
   typed['a secret'] = await run(createClient, ['console', '--scope', 'jobs:manage']);
@@ -56,7 +48,7 @@ test('records every step of an account, but no secrets and no text from stranger
   const token = (await logIn('root@example.com', password)).body!.token;
   typed["an admin's token"] = token;
   const person = { email: 'ann@example.com', name: 'Ann', password };
-  const { id } = (await call(origin, contract.createUser, { body: person, token })).body!;
+  const { id } = (await auth.ask(contract.createUser, { body: person, token })).body!;
   await logIn(person.email, typed['a wrong password']!);
   await logIn(typed['an unknown address']!, password);
   const session = (await logIn(person.email, password)).body!;
@@ -70,15 +62,15 @@ test('records every step of an account, but no secrets and no text from stranger
   await refresh(session.refresh_token);
 
   const params = { id };
-  await call(origin, contract.updateUser, { params, body: { roles: ['sre'], name: 'Anna' }, token });
-  await call(origin, contract.updateUser, { params, body: { roles: ['sre'], name: 'Anna' }, token });
+  await auth.ask(contract.updateUser, { params, body: { roles: ['sre'], name: 'Anna' }, token });
+  await auth.ask(contract.updateUser, { params, body: { roles: ['sre'], name: 'Anna' }, token });
   const second = (await logIn(person.email, password)).body!;
   const wrong = { current_password: typed['a wrong password']!, new_password: typed['a new password']! };
-  await call(origin, contract.changePassword, { body: wrong, token: second.token });
-  await call(origin, contract.logout, { token: second.token });
+  await auth.ask(contract.changePassword, { body: wrong, token: second.token });
+  await auth.ask(contract.logout, { token: second.token });
   const third = (await logIn(person.email, password)).body!;
-  await call(origin, contract.deleteSessions, { token: third.token });
-  await call(origin, contract.updateUser, { params, body: { disabled: true }, token });
+  await auth.ask(contract.deleteSessions, { token: third.token });
+  await auth.ask(contract.updateUser, { params, body: { disabled: true }, token });
   await logIn(person.email, password);
   typed['another secret'] = await run(rotateClient, ['console']);
   await run(disableClient, ['console']);
@@ -126,7 +118,7 @@ test('records every step of an account, but no secrets and no text from stranger
     { ...byStranger, event: 'client_refused', details: { client: 'console', reason: 'disabled or rotated' } },
   ]);
 
-  await call(origin, contract.deleteUser, { params, token });
+  await auth.ask(contract.deleteUser, { params, token });
   const ofUser = `SELECT event, user_id, actor FROM auth.audit WHERE event IN ('user_deleted', 'session_revoked') ORDER BY id`;
   expect(await auth.sql<Entry>(ofUser)).toEqual([
     { event: 'session_revoked', user_id: null, actor: 'user' },

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import express from 'express';
 import { createServiceFetch, revocationPage } from '@content-platform/chassis';
 import { listSessions, logout, type Scope } from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
 import { type HttpServer, startHttpServer } from '../../test/support/http-server.ts';
 import { createInternal } from './internal.ts';
 import { devicesSecret, startAuth, type TestAuth } from './testing/start-auth.ts';
@@ -34,9 +33,9 @@ test('a service gets a token for its secret only', async () => {
 });
 
 test("a service's token is refused by the API, and no client can be granted its scope", async () => {
-  const { error } = await call(auth.origin, listSessions, { token: auth.tokens.forService('devices') });
+  const { error } = await auth.ask(listSessions, { token: auth.tokens.forService('devices') });
   expect(error?.error).toBe('insufficient_scope');
-  const { error: logoutError } = await call(auth.origin, logout, {
+  const { error: logoutError } = await auth.ask(logout, {
     token: auth.tokens.forService('devices'),
   });
   expect(logoutError?.error).toBe('insufficient_scope');

@@ -19,7 +19,7 @@ afterAll(async () => {
 const create = async (email: string) =>
   (await accounts.users.create({ email, name: 'A Person', passwordHash: null, roles: ['user'] }))?.id;
 
-test('in every locale addresses are one in either case of A to Z, and in no other', async () => {
+test('in every locale emails are equal regardless of the case of A to Z, and of no other letter', async () => {
   const kim = await create('Kim@Example.com');
   for (const email of ['kim@example.com', 'KIM@EXAMPLE.COM']) {
     expect(await create(email)).toBeUndefined();

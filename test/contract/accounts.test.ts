@@ -3,13 +3,13 @@ import { jwks, me } from '@content-platform/contract';
 import { emails } from '../support/accounts.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
-describeEndpoint(me, { path: '/api/me', as: 'user' }, ({ ask }) => {
+describeEndpoint(me, {}, ({ ask }) => {
   test.each(['user', 'sre', 'admin'] as const)('returns the email and roles of %s', async (as) => {
     expect(await ask({ as })).toMatchObject({ status: 200, body: { email: emails[as], roles: [as] } });
   });
 });
 
-describeEndpoint(jwks, { path: '/.well-known/jwks.json' }, ({ ask }) => {
+describeEndpoint(jwks, {}, ({ ask }) => {
   test('publishes only public keys', async () => {
     const answer = await ask();
     expect(answer.status).toBe(200);

@@ -15,11 +15,8 @@ import { closeRecords, database, freshId } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
-const path = '/api/admin/audit';
-
 afterAll(closeRecords);
 
-/** Creates a failed job and returns its id. */
 async function newFailedJob(): Promise<number> {
   const { rows } = await database().query<{ id: string }>(
     `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", message_at)
@@ -31,7 +28,7 @@ async function newFailedJob(): Promise<number> {
 
 const queries = ['event=other', 'event=', 'user_id=0', 'user_id=x', 'actor=command'];
 
-describeEndpoint(listAudit, { path, as: 'admin', invalid: { queries } }, ({ ask }) => {
+describeEndpoint(listAudit, { invalid: { queries } }, ({ ask }) => {
   test('lists the events of a user, newest first, in pages', async () => {
     const { gateway } = stack();
     const { id, email, address } = await newUser();

@@ -30,8 +30,7 @@ const nameOf = (account: Account): string => callers.find(([, one]) => one === a
 const forbidden = new Set(['token_required', 'insufficient_scope', 'password_change_required']);
 
 /**
- * Calls the endpoint with a body that no endpoint accepts, so that an allowed call changes nothing. Browser endpoints
- * validate the body before the token and also change nothing.
+ * No endpoint accepts the body, so an allowed call changes nothing. Browser endpoints check the body before the token.
  */
 async function isAllowed(endpoint: contract.Endpoint, account: Account | undefined): Promise<boolean> {
   const { gateway } = stack();
@@ -50,7 +49,6 @@ async function isAllowed(endpoint: contract.Endpoint, account: Account | undefin
   const text = await response.text();
   if (response.status === 429) throw new Error(`${endpoint.name}: too many at once to tell`);
   if (response.status < 400) return true;
-  // Browser endpoints return errors as HTML.
   const error = text.startsWith('{') ? (JSON.parse(text) as contract.ErrorEnvelope).error : '';
   return !forbidden.has(error);
 }
@@ -108,9 +106,7 @@ const newDevice = async () => (await register(owner!.token, { token: newPushToke
 const letter = () => newLetter({ userId: owner!.id });
 const image = async () => (await uploaded(owner!.token, await newImage())).id;
 
-/**
- * Calls as other users first, then as the owner: the owner's success shows that the refusals left the object intact.
- */
+/** Calls as the owner last: that success shows that the refusals left the object intact. */
 async function ownership(): Promise<string[][]> {
   const { gateway } = stack();
   const others: Account[] = ['temporary', 'sre', 'admin', 'machine'];

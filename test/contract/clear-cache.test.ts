@@ -11,8 +11,9 @@ import { until } from '../support/wait.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
 const model = 'accesscode';
-/** The ids 1 to 1,000. */
 const thousand = Array.from({ length: 1_000 }, (_, index) => index + 1);
+const noLists = [12, '12', null, {}];
+const badLists = [[], [0], [1.5], ['12'], [2 ** 53], [[12]], [null], thousand.concat(1_001)];
 let redis: Redis;
 beforeAll(() => void (redis = new Redis(stack().redis)));
 afterAll(async () => {
@@ -27,26 +28,16 @@ async function cached(id: number, of: Model = model): Promise<void> {
 }
 
 const clearModelExample = {
-  path: '/api/admin/cache/clear-model',
   as: 'machine',
   body: { model, id: 12 },
   invalid: {
-    fields: [
-      { model: 'letter' },
-      { model: undefined },
-      { model: `${model}\0` },
-      { model: [model] },
-      { id: 0 },
-      { id: 1.5 },
-      { id: '12' },
-      { id: 2 ** 53 },
-      { id: undefined },
-      { view: 'full' },
-      { ids: [12] },
-      ...[[], thousand.concat(1_001), 12, '12', null, {}, [0], [1.5], ['12'], [2 ** 53], [[12]], [null]].map(
-        (ids) => ({ id: undefined, ids }),
-      ),
-    ],
+    fields: {
+      model: ['letter', undefined, `${model}\0`, [model]],
+      id: [0, 1.5, '12', 2 ** 53, undefined],
+      view: ['full'],
+      ids: [[12]],
+    },
+    bodies: [...noLists, ...badLists].map((ids) => ({ model, ids })),
   },
 } as const;
 describeEndpoint(clearModel, clearModelExample, ({ ask, send }) => {
@@ -119,20 +110,21 @@ describeEndpoint(clearModel, clearModelExample, ({ ask, send }) => {
 });
 
 const clearPatternExample = {
-  path: '/api/admin/cache/clear-pattern',
   as: 'machine',
   body: { pattern: 'condition:*' },
   invalid: {
-    fields: [
-      '*',
-      '',
-      'web*:*',
-      'webform:1*',
-      'webform:**',
-      'letter:*',
-      'webform:*\n',
-      'webform:*,pathway:*',
-    ].map((pattern) => ({ pattern })),
+    fields: {
+      pattern: [
+        '*',
+        '',
+        'web*:*',
+        'webform:1*',
+        'webform:**',
+        'letter:*',
+        'webform:*\n',
+        'webform:*,pathway:*',
+      ],
+    },
   },
 } as const;
 describeEndpoint(clearPattern, clearPatternExample, ({ ask }) => {
@@ -151,7 +143,6 @@ describeEndpoint(clearPattern, clearPatternExample, ({ ask }) => {
 });
 
 const listInvalidationsExample = {
-  path: '/api/admin/cache/invalidations',
   as: 'machine',
   invalid: {
     queries: [

@@ -1,30 +1,25 @@
-import { expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { logIn, newUser } from '../support/accounts.ts';
+import { linkIdentity, logIn, newUser, tokenOf } from '../support/accounts.ts';
+import { closeRecords } from '../support/records.ts';
 import { refresh } from '../support/refresh.ts';
 import { untilRefused } from '../support/revoked.ts';
 import { stack } from '../support/stack.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
-const unknownUser = '/api/admin/users/9007199254740991/temporary-password';
 const { gateway, services } = stack();
+afterAll(closeRecords);
 const new_password = 'eleven quiet herons read maps';
 
 const createTemporaryPasswordExample = {
-  path: unknownUser,
-  as: 'admin',
   body: { expires_in: 3_600 },
-  isMissing: true,
   invalid: {
-    fields: [
-      { expires_in: 59 },
-      { expires_in: 604_801 },
-      { expires_in: 60.5 },
-      { expires_in: '60' },
-      { compromised: 'yes' },
-      { password: 'chosen by an administrator' },
-    ],
+    fields: {
+      expires_in: [59, 604_801, 60.5, '60'],
+      compromised: ['yes'],
+      password: ['chosen by an administrator'],
+    },
   },
 } as const;
 describeEndpoint(contract.createTemporaryPassword, createTemporaryPasswordExample, ({ ask }) => {
@@ -56,12 +51,16 @@ describeEndpoint(contract.createTemporaryPassword, createTemporaryPasswordExampl
     expect((await call(gateway, contract.listSessions, { token })).status).toBe(200);
   });
 
-  test('takes a compromised password away', async () => {
+  test('takes a compromised password and linked identities away', async () => {
     const { id, email, password, token } = await newUser();
+    await linkIdentity(id);
     const { body } = await ask({ params: { id }, body: { compromised: true } });
     const guess = { body: { email, password } };
     expect((await call(gateway, contract.login, guess)).error?.error).toBe('invalid_credentials');
     await untilRefused(token);
+    const admin = await tokenOf(gateway, 'admin');
+    const user = await call(gateway, contract.readUser, { params: { id }, token: admin });
+    expect(user.body).toMatchObject({ identities: [] });
     expect((await logIn(email, body!.temporary_password)).token).toBeTruthy();
   });
 

@@ -27,9 +27,7 @@ const elsewhere: readonly ErrorCode[] = [
 ];
 
 export interface Subject<E extends Endpoint> {
-  /**
-   * Calls the endpoint through the gateway or, if `at` is given, at that URL. Checks the reply against the contract.
-   */
+  /** Calls the endpoint through the gateway, or at `at`. Checks the reply against the contract. */
   ask(options?: CallOptions<E> & { as?: Account; at?: string }): Promise<Answer<E>>;
   /** Sends requests that the typed client cannot express: any path, headers and body. */
   send(options: {
@@ -41,31 +39,42 @@ export interface Subject<E extends Endpoint> {
 }
 
 export interface Example {
-  /** The path with its parameters filled in. */
-  path: string;
-  /** The account that calls the endpoint. */
+  /** The path with its parameters filled in; default: with ids of records that do not exist. */
+  path?: string;
+  /** The account that calls the endpoint; default: the demo user or, if the endpoint needs a scope, the admin. */
   as?: Account;
   /** A valid body, if the contract has one. For a form: the bytes of its file. */
   body?: Record<string, unknown> | Uint8Array<ArrayBuffer>;
   /** Requests that the contract refuses with 422 validation_failed. */
   invalid?: Invalid;
-  /** The path names a record that does not exist. */
+  /** The request names a record that does not exist; default: the path does. */
   isMissing?: boolean;
+}
+type FullExample = Example & { path: string; as: Account | undefined };
+
+const hasId = ({ path, cookies }: Endpoint) => /\/:id(\/|$)/.test(path) && !cookies;
+
+function withDefaults(endpoint: Endpoint, example: Example): FullExample {
+  const { access, path } = endpoint;
+  const caller = access === 'user' || access === 'reader' ? 'user' : 'admin';
+  return {
+    path: path.replace(':identity/', 'identity/').replace(/:\w+/g, '9007199254740991'),
+    isMissing: example.path === undefined && hasId(endpoint) && errorsOf(endpoint).includes('not_found'),
+    as: access === 'public' ? undefined : caller,
+    ...example,
+  } as FullExample;
 }
 
 interface Invalid {
-  /** Fields to replace in the example's body; undefined removes a field. */
-  fields?: readonly Record<string, unknown>[];
-  /** Complete bodies. */
+  /** Values that replace a field of the example's body; undefined removes the field. */
+  fields?: Readonly<Record<string, readonly unknown[]>>;
   bodies?: readonly Record<string, unknown>[];
-  /** Query strings without the question mark. */
   queries?: readonly string[];
   paths?: readonly string[];
 }
 
 const takesJson = ({ body }: Endpoint) => body?.kinds.includes('json') ?? false;
 
-/** Returns the encoded body and its Content-Type. */
 function encode(
   { body }: Example,
   endpoint: Endpoint,
@@ -80,15 +89,16 @@ function encode(
 }
 
 /**
- * Defines the tests of one endpoint, which call it through the gateway. Behaviour that the contract alone defines is
- * tested in the same way for every endpoint: tokens, scopes, body types and sizes, targets, methods. `tests` adds the
- * endpoint's own behaviour. The last test fails if a documented response was never returned.
+ * Defines the tests of one endpoint, which call it through the gateway. What the contract alone defines is tested in
+ * the same way for every endpoint; `tests` adds the rest. The last test fails if a documented response was never
+ * returned.
  */
 export function describeEndpoint<E extends Endpoint>(
   endpoint: E,
-  example: Example,
+  partial: Example,
   tests: (subject: Subject<E>) => void,
 ): void {
+  const example = withDefaults(endpoint, partial);
   const { gateway } = stack();
   const seen = new Set<string>();
   const calls: Call[] = [];
@@ -184,14 +194,16 @@ export function describeEndpoint<E extends Endpoint>(
 const badPages = ['limit=0', 'limit=101', 'cursor=!'];
 const badIds = ['0', 'x', '9007199254740992'];
 
-function invalidTests<E extends Endpoint>(endpoint: E, example: Example, { send }: Subject<E>): void {
-  const { path, body, invalid: { fields = [], bodies = [], queries = [], paths = [] } = {} } = example;
-  const wrongBodies = [...fields.map((wrong) => ({ ...body, ...wrong })), ...bodies];
+function invalidTests<E extends Endpoint>(endpoint: E, example: FullExample, { send }: Subject<E>): void {
+  const { path, body, invalid: { fields = {}, bodies = [], queries = [], paths = [] } = {} } = example;
+  const replaced = Object.entries(fields).flatMap(([name, values]) =>
+    values.map((wrong) => ({ ...body, [name]: wrong })),
+  );
+  const wrongBodies = [...replaced, ...bodies];
   const hasPages = Object.hasOwn(endpoint.query?.shape ?? {}, 'cursor');
-  const hasId = /\/:id(\/|$)/.test(endpoint.path) && !endpoint.cookies;
   const wrongPaths = [
     ...[...queries, ...(hasPages ? badPages : [])].map((query) => `${path}?${query}`),
-    ...(hasId ? badIds : []).map((id) => path.replace(/\/\d+(?=\/|$)/, `/${id}`)),
+    ...(hasId(endpoint) ? badIds : []).map((id) => path.replace(/\/\d+(?=\/|$)/, `/${id}`)),
     ...paths,
   ];
   const valid = encode(example, endpoint).body;
@@ -205,7 +217,7 @@ function invalidTests<E extends Endpoint>(endpoint: E, example: Example, { send 
   });
 }
 
-function protectedTests<E extends Endpoint>(endpoint: E, example: Example, { send }: Subject<E>): void {
+function protectedTests<E extends Endpoint>(endpoint: E, example: FullExample, { send }: Subject<E>): void {
   const body = example.body ? { body: encode(example, endpoint).body! } : {};
   const path = example.path;
   test('returns 401 without a token', async () => {
@@ -245,7 +257,7 @@ function protectedTests<E extends Endpoint>(endpoint: E, example: Example, { sen
 const transfer = ['connection', 'keep-alive', 'transfer-encoding'];
 const changing = [...transfer, 'date', 'server-timing', 'x-cache', 'x-request-id'];
 
-function headTests(endpoint: Endpoint, { path, as }: Example): void {
+function headTests(endpoint: Endpoint, { path, as }: FullExample): void {
   const { gateway } = stack();
   async function reply(method: string, headers: Record<string, string>) {
     const response = await fetch(gateway + path, { method, headers, redirect: 'manual' });

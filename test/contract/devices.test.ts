@@ -18,20 +18,15 @@ async function devicesOf(token: string) {
 describeEndpoint(
   contract.registerFcmToken,
   {
-    path: '/api/register-fcm-token',
-    as: 'user',
     body: { token: newPushToken() },
     invalid: {
-      fields: [
-        ...badTokens.map((wrong) => ({ token: wrong })),
-        { token: undefined },
-        { platform: 'windows' },
-        { name: '' },
-        { name: 'x'.repeat(101) },
-        { name: '\ud800' },
-        { app_version: 'x'.repeat(51) },
-        { user_id: 1 },
-      ],
+      fields: {
+        token: [...badTokens, undefined],
+        platform: ['windows'],
+        name: ['', 'x'.repeat(101), '\ud800'],
+        app_version: ['x'.repeat(51)],
+        user_id: [1],
+      },
     },
   },
   ({ ask }) => {
@@ -82,7 +77,7 @@ describeEndpoint(
   },
 );
 
-describeEndpoint(contract.listDevices, { path: '/api/devices', as: 'user' }, ({ ask }) => {
+describeEndpoint(contract.listDevices, {}, ({ ask }) => {
   test("lists the user's own devices, newest first, in pages", async () => {
     const [user, another] = [await newUser(), await newUser()];
     await register(another.token, { token: newPushToken() });
@@ -95,55 +90,46 @@ describeEndpoint(contract.listDevices, { path: '/api/devices', as: 'user' }, ({ 
   });
 });
 
-describeEndpoint(
-  contract.deleteDevice,
-  { path: `/api/devices/${unknownId}`, as: 'user', isMissing: true },
-  ({ ask }) => {
-    test('deletes one device and keeps the others', async () => {
-      const { token } = await newUser();
-      const goes = await register(token, { token: newPushToken() });
-      const stays = await register(token, { token: newPushToken() });
-      expect(await ask({ token, params: { id: goes.id } })).toMatchObject({ status: 204 });
-      expect(await devicesOf(token)).toEqual([stays]);
-    });
-  },
-);
+describeEndpoint(contract.deleteDevice, {}, ({ ask }) => {
+  test('deletes one device and keeps the others', async () => {
+    const { token } = await newUser();
+    const goes = await register(token, { token: newPushToken() });
+    const stays = await register(token, { token: newPushToken() });
+    expect(await ask({ token, params: { id: goes.id } })).toMatchObject({ status: 204 });
+    expect(await devicesOf(token)).toEqual([stays]);
+  });
+});
 
-describeEndpoint(
-  contract.listDeviceTokens,
-  { path: `/api/admin/users/${unknownId}/device-tokens`, as: 'admin' },
-  ({ ask }) => {
-    test('lists complete push tokens, newest first, in pages; an unknown user has none', async () => {
-      const { token, id } = await newUser();
-      // The maximum token length.
-      const [older, newer] = [newPushToken().padEnd(4_090, 'x') + '"\\$1;~', newPushToken()];
-      const { last_seen_at } = await register(token, { token: older, platform: 'ios' });
-      await register(token, { token: newer });
-      const params = { id };
-      const first = (await ask({ params, query: { limit: 1 } })).body!;
-      expect(first.items).toMatchObject([{ token: newer, platform: null }]);
-      const second = (await ask({ params, query: { limit: 1, cursor: first.next_cursor! } })).body!;
-      expect(second).toEqual({ items: [{ token: older, platform: 'ios', last_seen_at }], next_cursor: null });
-      expect((await ask({ params: { id: unknownId } })).body).toEqual({ items: [], next_cursor: null });
-    });
-  },
-);
+describeEndpoint(contract.listDeviceTokens, {}, ({ ask }) => {
+  test('lists complete push tokens, newest first, in pages; an unknown user has none', async () => {
+    const { token, id } = await newUser();
+    const [older, newer] = [newPushToken().padEnd(4_090, 'x') + '"\\$1;~', newPushToken()];
+    const { last_seen_at } = await register(token, { token: older, platform: 'ios' });
+    await register(token, { token: newer });
+    const params = { id };
+    const first = (await ask({ params, query: { limit: 1 } })).body!;
+    expect(first.items).toMatchObject([{ token: newer, platform: null }]);
+    const second = (await ask({ params, query: { limit: 1, cursor: first.next_cursor! } })).body!;
+    expect(second).toEqual({ items: [{ token: older, platform: 'ios', last_seen_at }], next_cursor: null });
+    expect((await ask({ params: { id: unknownId } })).body).toEqual({ items: [], next_cursor: null });
+  });
+});
 
 describeEndpoint(
   contract.deviceFeedback,
   {
-    path: '/api/admin/devices/feedback',
-    as: 'admin',
     body: { results: [] },
     invalid: {
-      fields: [
-        ...badTokens.map((token) => ({ results: [{ token, outcome: 'invalid' }] })),
-        { results: [{ token: 'x', outcome: 'lost' }] },
-        { results: [{ token: 'x' }] },
-        { results: [{ token: 'x', outcome: 'invalid', at: 1 }] },
-        { results: undefined },
-        { all: true },
-      ],
+      fields: {
+        results: [
+          ...badTokens.map((token) => [{ token, outcome: 'invalid' }]),
+          [{ token: 'x', outcome: 'lost' }],
+          [{ token: 'x' }],
+          [{ token: 'x', outcome: 'invalid', at: 1 }],
+          undefined,
+        ],
+        all: [true],
+      },
     },
   },
   ({ ask }) => {

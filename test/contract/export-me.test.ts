@@ -12,7 +12,6 @@ import { describeEndpoint } from './describe-endpoint.ts';
 const { gateway } = stack();
 afterAll(closeRecords);
 
-/** Gives the user one of everything that the platform stores. */
 async function fill({ id, email, password, token }: OwnUser) {
   const pushToken = newPushToken();
   const device = await register(token, { token: pushToken, platform: 'ios', app_version: '1.2' });
@@ -31,7 +30,7 @@ async function fill({ id, email, password, token }: OwnUser) {
   return { pushToken, device: device.id, letter, file };
 }
 
-describeEndpoint(contract.exportMe, { path: '/api/me/export', as: 'user' }, ({ ask }) => {
+describeEndpoint(contract.exportMe, {}, ({ ask }) => {
   test('returns everything that the platform stores about the user, and nothing of another user', async () => {
     const [user, other] = await Promise.all([newUser(), newUser()]);
     const { pushToken, device, letter, file } = await fill(user);

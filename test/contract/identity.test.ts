@@ -34,7 +34,6 @@ afterAll(async () => {
 const params = { identity: 'identity' };
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
-/** Begins a login in a browser, as an app does. */
 async function begin() {
   const browser = createBrowser();
   const verifier = randomBytes(32).toString('base64url');
@@ -55,7 +54,6 @@ async function comeBack() {
   return { ...begun, back, headers: { cookie }, query: Object.fromEntries(back.searchParams) };
 }
 
-/** Completes a login and exchanges the code for tokens. */
 async function logIn() {
   const { browser, back, verifier, there } = await comeBack();
   const landed = new URL((await browser.go(back)).headers.get('location')!);
@@ -84,7 +82,7 @@ function testDisabled<E extends contract.Endpoint>(
   });
 }
 
-describeEndpoint(contract.identityLogin, { path: '/api/identity/login' }, (subject) => {
+describeEndpoint(contract.identityLogin, {}, (subject) => {
   const { ask } = subject;
   test('redirects the browser to the identity service and sets a cookie', async () => {
     const { query } = await begin();
@@ -98,16 +96,10 @@ describeEndpoint(contract.identityLogin, { path: '/api/identity/login' }, (subje
     expect(headers.get('cache-control')).toBe('no-store');
   });
 
-  test('returns 422 for a return_to that is not configured', async () => {
-    const { query } = await begin();
-    const { error } = await ask({ params, query: { ...query, return_to: 'https://evil.example/' } });
-    expect(error?.details?.[0]?.path).toBe('query.return_to');
-  });
-
   testDisabled(subject);
 });
 
-describeEndpoint(contract.identityCallback, { path: '/api/identity/login/callback' }, (subject) => {
+describeEndpoint(contract.identityCallback, {}, (subject) => {
   const { ask } = subject;
   test('redirects the browser to the client with a code that yields tokens', async () => {
     const { landed, token } = await logIn();
@@ -143,11 +135,7 @@ describeEndpoint(contract.identityCallback, { path: '/api/identity/login/callbac
   testDisabled(subject);
 });
 
-const backchannelLogoutExample = {
-  path: '/api/identity/backchannel-logout',
-  body: { logout_token: 'a.b.c' },
-} as const;
-describeEndpoint(contract.backchannelLogout, backchannelLogoutExample, (subject) => {
+describeEndpoint(contract.backchannelLogout, { body: { logout_token: 'a.b.c' } }, (subject) => {
   const { ask, send } = subject;
   test('ends the session of a user who has logged out at the identity service', async () => {
     const { browser, provider, token } = await logIn();
@@ -176,7 +164,7 @@ describeEndpoint(contract.backchannelLogout, backchannelLogoutExample, (subject)
   >);
 });
 
-describeEndpoint(contract.identityLogout, { path: '/api/identity/logout', as: 'user' }, (subject) => {
+describeEndpoint(contract.identityLogout, {}, (subject) => {
   const { ask } = subject;
   test('ends the session and returns the logout URL of the identity service', async () => {
     const { token } = await logIn();
@@ -188,8 +176,7 @@ describeEndpoint(contract.identityLogout, { path: '/api/identity/logout', as: 'u
   testDisabled(subject);
 });
 
-const example = { path: '/api/identity/update-suborg', as: 'user', body: { suborg: 'north' } } as const;
-describeEndpoint(contract.updateSuborg, example, (subject) => {
+describeEndpoint(contract.updateSuborg, { body: { suborg: 'north' } }, (subject) => {
   const { ask } = subject;
   test('accepts only suborgs that the identity service listed for the user', async () => {
     const { token, refreshToken } = await logIn();

@@ -10,10 +10,6 @@ test.each(services)('$name publishes its metrics and health without a token', as
     expect((await fetch(internalOf(name) + path)).status).toBe(200);
 });
 
-test('auth publishes its revocations without a token', async () => {
-  expect((await fetch(`${internalOf('auth')}/revocations?after=0`)).status).toBe(200);
-});
-
 const body = JSON.stringify({ user_id: 1, token: 'a-push-token' });
 const json = { 'Content-Type': 'application/json' };
 test.each<[string, string, RequestInit]>([
@@ -33,10 +29,4 @@ test.each<[string, string, RequestInit]>([
     const token = await tokenOf(stack().gateway, account);
     expect((await send({ Authorization: `Bearer ${token}` })).status).toBe(403);
   }
-});
-
-test('auth gives no token for a wrong secret', async () => {
-  const headers = { Authorization: `Basic ${btoa('devices:a-guess-of-32-characters-or-more')}` };
-  const response = await fetch(`${internalOf('auth')}/service-token`, { method: 'POST', headers });
-  expect(response.status).toBe(401);
 });

@@ -11,8 +11,6 @@ import { describeEndpoint } from './describe-endpoint.ts';
 // services/letters tests the states of a letter in detail; these tests cover the gateway's view.
 
 const { gateway } = stack();
-const path = '/api/letters';
-const nobodys = `${path}/9007199254740991`;
 const stale = { 'If-Match': '"stale"' };
 
 let owner: OwnUser;
@@ -24,6 +22,10 @@ beforeAll(async () => {
 afterAll(closeRecords);
 
 const letter = (more: { state?: contract.LetterState } = {}) => newLetter({ userId: owner.id, ...more });
+
+/** Makes the request with this key look as if it were in progress. */
+const forgetReply = (key: string) =>
+  database().query('UPDATE letters.idempotency_key SET reply = NULL WHERE key = $1', [key]);
 
 /** Reads the letter as an admin, who has letters:write. */
 async function read(id: number) {
@@ -37,20 +39,16 @@ async function read(id: number) {
 describeEndpoint(
   contract.updateLetterSkippedWebform,
   {
-    path: '/api/updateLetterSkippedWebform',
-    as: 'user',
     body: { letter_id: 9_007_199_254_740_991, webform_id: 2, skipped: true },
     isMissing: true,
     invalid: {
-      fields: [
-        { letter_id: 0 },
-        { letter_id: '1' },
-        { webform_id: 1.5 },
-        { skipped: 'yes' },
-        { reason: 'x'.repeat(501) },
-        { reason: 'nul\0' },
-        { user_id: 1 },
-      ],
+      fields: {
+        letter_id: [0, '1'],
+        webform_id: [1.5],
+        skipped: ['yes'],
+        reason: ['x'.repeat(501), 'nul\0'],
+        user_id: [1],
+      },
     },
   },
   ({ ask }) => {
@@ -97,29 +95,14 @@ describeEndpoint(
       expect(await ask({ token, body, headers })).toMatchObject({ status: 200, body: first.body });
       const other = await ask({ token, body: { ...body, skipped: false }, headers });
       expect(other.error?.error).toBe('idempotency_key_reused');
-      const { error } = await ask({ token, body, headers: { 'Idempotency-Key': 'ü' } });
-      expect(error).toMatchObject({
-        error: 'validation_failed',
-        details: [{ path: 'header.Idempotency-Key' }],
-      });
     });
 
     test('returns 409 while the first request with the key is in progress', async () => {
       const body = await wish();
-      const headers = { 'Idempotency-Key': 'meanwhile' };
-      const client = await database().connect();
-      await client.query('BEGIN');
-      await client.query('SELECT FROM letters.letter WHERE id = $1 FOR UPDATE', [body.letter_id]);
-      const first = ask({ token, body, headers });
-      const isTaken = `SELECT FROM letters.idempotency_key WHERE key = 'meanwhile' AND caller = $1`;
-      await until('the first has come to the letter', async () => {
-        return (await database().query(isTaken, [`user:${owner.id}`])).rowCount === 1;
-      });
-      const second = await ask({ token, body, headers });
-      await client.query('COMMIT');
-      client.release();
-      expect(second.error).toMatchObject({ error: 'idempotency_key_in_use', code: 409 });
-      expect(await first).toMatchObject({ status: 200 });
+      const headers = { 'Idempotency-Key': `skip-${owner.id}` };
+      await ask({ token, body, headers });
+      await forgetReply(headers['Idempotency-Key']);
+      expect((await ask({ token, body, headers })).error?.error).toBe('idempotency_key_in_use');
     });
   },
 );
@@ -127,27 +110,22 @@ describeEndpoint(
 describeEndpoint(
   contract.createLetter,
   {
-    path,
-    as: 'admin',
     body: { user_id: 9_007_199_254_740_991, title: 'Before your visit', webforms: [] },
     invalid: {
-      fields: [
-        { user_id: '1' },
-        { user_id: undefined },
-        { title: '' },
-        { title: ' ' },
-        { title: 'x'.repeat(201) },
-        { title: 'A\u001b[31m letter' },
-        { webforms: undefined },
-        { webforms: [{ webform_id: 0, required: true }] },
-        { webforms: [{ webform_id: 1 }] },
-        { webforms: [{ webform_id: 1, required: true, skipped: true }] },
-        { webforms: [1, 1].map((webform_id) => ({ webform_id, required: true })) },
-        { webforms: Array.from({ length: 101 }, (_, index) => ({ webform_id: index + 1, required: true })) },
-        { state: 'open' },
-        // The user does not exist.
-        {},
-      ],
+      fields: {
+        // The last user does not exist.
+        user_id: ['1', undefined, 9_007_199_254_740_991],
+        title: ['', ' ', 'x'.repeat(201), 'A\u001b[31m letter'],
+        webforms: [
+          undefined,
+          [{ webform_id: 0, required: true }],
+          [{ webform_id: 1 }],
+          [{ webform_id: 1, required: true, skipped: true }],
+          [1, 1].map((webform_id) => ({ webform_id, required: true })),
+          Array.from({ length: 101 }, (_, index) => ({ webform_id: index + 1, required: true })),
+        ],
+        state: ['open'],
+      },
     },
   },
   ({ ask }) => {
@@ -191,15 +169,14 @@ describeEndpoint(
       const headers = { 'Idempotency-Key': `slow-${owner.id}` };
       const body = wish();
       await ask({ body, headers });
-      const text = `UPDATE letters.idempotency_key SET reply = NULL WHERE endpoint = 'createLetter' AND key = $1`;
-      await database().query(text, [headers['Idempotency-Key']]);
+      await forgetReply(headers['Idempotency-Key']);
       expect((await ask({ body, headers })).error?.error).toBe('idempotency_key_in_use');
     });
   },
 );
 
 const queries = ['state=lost', 'state=', 'user_id=1'];
-describeEndpoint(contract.listLetters, { path, as: 'user', invalid: { queries } }, ({ ask }) => {
+describeEndpoint(contract.listLetters, { invalid: { queries } }, ({ ask }) => {
   test('lists the demo letters: at least one in each state', async () => {
     const { body } = await ask({ query: { cursor: 6 } });
     expect(body!.items.map(({ id, state }) => [id, state])).toEqual([
@@ -219,7 +196,7 @@ describeEndpoint(contract.listLetters, { path, as: 'user', invalid: { queries } 
   });
 });
 
-describeEndpoint(contract.readLetter, { path: nobodys, as: 'user', isMissing: true }, ({ ask }) => {
+describeEndpoint(contract.readLetter, {}, ({ ask }) => {
   test("returns the user's own letter; 304 for the current ETag", async () => {
     const id = await letter();
     const own = await ask({ token, params: { id } });
@@ -231,9 +208,7 @@ describeEndpoint(contract.readLetter, { path: nobodys, as: 'user', isMissing: tr
   });
 });
 
-const history = { path: `${nobodys}/history`, as: 'user', isMissing: true } as const;
-
-describeEndpoint(contract.readLetterHistory, history, ({ ask }) => {
+describeEndpoint(contract.readLetterHistory, {}, ({ ask }) => {
   test('lists the changes, newest first, with their actors', async () => {
     const id = await letter();
     const body = { letter_id: id, webform_id: 2, skipped: true, reason: 'No.' };
@@ -254,11 +229,9 @@ describeEndpoint(contract.readLetterHistory, history, ({ ask }) => {
 describeEndpoint(
   contract.updateLetter,
   {
-    path: nobodys,
-    as: 'admin',
     body: { title: 'New' },
     invalid: {
-      fields: [{ title: '' }, { title: 'x'.repeat(201) }, { state: 'lost' }, { state: null }, { version: 1 }],
+      fields: { title: ['', 'x'.repeat(201)], state: ['lost', null], version: [1] },
       bodies: [{}],
     },
   },

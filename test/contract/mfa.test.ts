@@ -7,8 +7,7 @@ import { codeOf, enrol, mfaTokenOf } from '../support/totp.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
 const { gateway } = stack();
-const unknownUser = '/api/admin/users/9007199254740991/mfa';
-const badCodes = ['', '12345', '1234567', 'abcdef', 123456].map((code) => ({ code }));
+const badCodes = ['', '12345', '1234567', 'abcdef', 123456];
 
 let user: OwnUser;
 let factor: Awaited<ReturnType<typeof enrol>>;
@@ -23,9 +22,8 @@ async function begin({ email, password }: OwnUser = user): Promise<string> {
 }
 
 const loginMfaExample = {
-  path: '/api/login/mfa',
   body: { mfa_token: 'x', code: '123456' },
-  invalid: { fields: [...badCodes, { mfa_token: '' }, { recovery_code: 'x' }, { code: undefined }] },
+  invalid: { fields: { code: [...badCodes, undefined], mfa_token: [''], recovery_code: ['x'] } },
 } as const;
 describeEndpoint(contract.loginMfa, loginMfaExample, ({ ask }) => {
   test('completes a login with a code or a recovery code', async () => {
@@ -42,7 +40,7 @@ describeEndpoint(contract.loginMfa, loginMfaExample, ({ ask }) => {
   });
 });
 
-describeEndpoint(contract.beginTotp, { path: '/api/mfa/totp', as: 'user' }, ({ ask }) => {
+describeEndpoint(contract.beginTotp, {}, ({ ask }) => {
   test('returns a secret for an authenticator app, and 409 once one is set up', async () => {
     const { token, email } = await newUser();
     const { status, body } = await ask({ token });
@@ -53,12 +51,7 @@ describeEndpoint(contract.beginTotp, { path: '/api/mfa/totp', as: 'user' }, ({ a
   });
 });
 
-const confirmTotpExample = {
-  path: '/api/mfa/totp/confirm',
-  as: 'user',
-  body: { code: '123456' },
-  invalid: { fields: badCodes },
-} as const;
+const confirmTotpExample = { body: { code: '123456' }, invalid: { fields: { code: badCodes } } };
 describeEndpoint(contract.confirmTotp, confirmTotpExample, ({ ask }) => {
   test('turns the second factor on with the first code', async () => {
     const { token } = await newUser();
@@ -72,11 +65,9 @@ describeEndpoint(contract.confirmTotp, confirmTotpExample, ({ ask }) => {
 });
 
 const deleteTotpExample = {
-  path: '/api/mfa/totp',
-  as: 'user',
   body: { code: '123456' },
   isMissing: true,
-  invalid: { fields: [...badCodes, { recovery_code: 'x' }] },
+  invalid: { fields: { code: badCodes, recovery_code: ['x'] } },
 } as const;
 describeEndpoint(contract.deleteTotp, deleteTotpExample, ({ ask }) => {
   test('turns the second factor off with a code, not with the session alone', async () => {
@@ -93,7 +84,7 @@ describeEndpoint(contract.deleteTotp, deleteTotpExample, ({ ask }) => {
   });
 });
 
-describeEndpoint(contract.deleteUserMfa, { path: unknownUser, as: 'admin', isMissing: true }, ({ ask }) => {
+describeEndpoint(contract.deleteUserMfa, {}, ({ ask }) => {
   test('removes the second factor of a user who has lost it', async () => {
     const own = await newUser();
     await enrol(gateway, own.token);

@@ -26,17 +26,21 @@ const mailTo = (email: string) =>
 describeEndpoint(
   contract.forgotPassword,
   {
-    path: '/api/password/forgot',
     body: { email: `${randomUUID()}@example.com` },
     invalid: {
-      fields: [
-        { email: undefined },
-        { email: '' },
-        { email: ['a@example.com'] },
-        { email: 'a@example.com\r\nBcc: b@example.com' },
-        { email: 'x'.repeat(255) },
-        { name: 'A' },
-      ],
+      fields: {
+        email: [
+          undefined,
+          '',
+          ' ',
+          'x'.repeat(255),
+          ['a@example.com'],
+          'a@example.com\n',
+          'a\u2028@example.com',
+          'a@example.com\r\nBcc: b@example.com',
+        ],
+        name: ['A'],
+      },
     },
   },
   ({ ask }) => {
@@ -54,17 +58,9 @@ describeEndpoint(
 describeEndpoint(
   contract.resetPassword,
   {
-    path: '/api/password/reset',
     body: { token: 'x'.repeat(43), new_password },
     invalid: {
-      fields: [
-        { token: undefined },
-        { token: '' },
-        { token: 12 },
-        { new_password: '' },
-        { new_password: 'x'.repeat(1_025) },
-        { email: 'a@example.com' },
-      ],
+      fields: { token: [undefined, '', 12], new_password: ['', 'x'.repeat(1_025)], email: ['a@example.com'] },
     },
   },
   ({ ask }) => {

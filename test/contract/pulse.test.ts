@@ -26,7 +26,6 @@ function signIn(email: string, secret = password, headers: Record<string, string
   });
 }
 
-/** Returns the number of a user's sessions. */
 async function sessionsOf({ token }: { token: string }): Promise<number> {
   return (await call(gateway, contract.listSessions, { token })).body!.items.length;
 }
@@ -163,7 +162,6 @@ describeEndpoint(contract.pulseSignIn, pulseSignInExample, ({ ask, send }) => {
         body: form(`unknown-${address}@example.com`, 'guess'),
         headers: { ...own(), ...headers, 'X-Forwarded-For': address },
       });
-    // A browser gets a page instead of the error envelope.
     await until('there were too many', async () => {
       const { status, error } = await guess(browser);
       return status === 429 && !error;

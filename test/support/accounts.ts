@@ -1,6 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
+import { database } from './records.ts';
 import { stack } from './stack.ts';
 
 export const password = 'demo-password';
@@ -116,3 +117,10 @@ export async function newUser(...roles: Exclude<contract.Role, 'admin'>[]): Prom
 /** Returns a function that always yields a valid access token of the user, however long the test lasts. */
 export const tokensOf = ({ email, password: own }: OwnUser): (() => Promise<string>) =>
   renewed(async () => (await logIn(email, own)).token);
+
+/** Links the user to an identity, as a login before the upgrade did. Returns the link's id. */
+export async function linkIdentity(userId: number): Promise<number> {
+  const text = `INSERT INTO auth.identity (issuer, subject, user_id) VALUES ('https://idp.example', $1, $2) RETURNING id::int`;
+  const { rows } = await database().query<{ id: number }>(text, [randomUUID(), userId]);
+  return rows[0]!.id;
+}

@@ -1,39 +1,28 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import * as contract from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
 import { client } from '../../../test/support/identity.ts';
 import { codeOf, enrol, mfaTokenOf } from '../../../test/support/totp.ts';
-import { otherKey, type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
-import { type IdentityFixture, startIdentityService } from '../testing/identity-fixture.ts';
+import { otherKey, startEvilProvider } from '../testing/evil-provider.ts';
+import {
+  type IdentityFixture,
+  startIdentityService,
+  useScriptedProvider,
+} from '../testing/identity-fixture.ts';
 import { reasonOf } from '../testing/start-auth.ts';
 
 const event = 'http://schemas.openid.net/event/backchannel-logout';
 const send = ({ auth }: IdentityFixture, logout_token: string) =>
-  call(auth.origin, contract.backchannelLogout, { params: { identity: 'identity' }, body: { logout_token } });
+  auth.ask(contract.backchannelLogout, { params: { identity: 'identity' }, body: { logout_token } });
 
 describe('with a scripted provider', () => {
-  let evil: EvilProvider;
-  let scene: IdentityFixture;
+  const { evil, scene } = useScriptedProvider();
   let refreshToken: string;
-
-  beforeAll(async () => {
-    evil = await startEvilProvider();
-    scene = await startIdentityService({ issuer: evil.issuer });
-    evil.userinfo = { sub: 'someone', email: 'someone@example.com', email_verified: true };
-  });
-  afterAll(async () => {
-    await scene.stop();
-    evil.close();
-  });
 
   /** Logs in with this session of the provider. Returns the refresh token. */
   async function logIn(sid: string | undefined): Promise<string> {
-    const { browser, there, verifier } = await scene.begin();
-    evil.claims = { sid, nonce: there.searchParams.get('nonce') };
-    const back = new URL(`?code=x&state=${there.searchParams.get('state')}`, evil.issuer);
-    const { code } = await scene.finish(back, browser);
+    const { code, verifier } = await scene.logInAt(evil, { sid });
     return (await scene.redeem(code!, verifier)).body!.refresh_token!;
   }
   beforeEach(async () => {
@@ -59,7 +48,6 @@ describe('with a scripted provider', () => {
     };
     return jwt.sign(Object.fromEntries(claims), key, options as jwt.SignOptions);
   }
-  /** 'revoked' or undefined. */
   const stateOf = async (token: string) => reasonOf(await scene.auth.refresh(token));
 
   test('ends the session that the provider names, and no other', async () => {
@@ -94,10 +82,7 @@ describe('with a scripted provider', () => {
   async function beginAs(sub: string) {
     const before = evil.userinfo;
     evil.userinfo = { sub, email: `${sub}@example.com`, email_verified: true };
-    const { browser, there, verifier } = await scene.begin();
-    evil.claims = { sub, sid: sub, nonce: there.searchParams.get('nonce') };
-    const back = new URL(`?code=x&state=${there.searchParams.get('state')}`, evil.issuer);
-    const { code } = await scene.finish(back, browser);
+    const { code, verifier } = await scene.logInAt(evil, { sub, sid: sub });
     evil.userinfo = before;
     return () => scene.redeem(code!, verifier);
   }
@@ -116,14 +101,14 @@ describe('with a scripted provider', () => {
     });
 
     test('ends a login that waits for its code', async () => {
-      const { origin } = scene.auth;
+      const { ask, origin } = scene.auth;
       const { access_token: token } = (await (await beginAs(name))()).body!;
       const { secret } = await enrol(origin, token);
-      await call(origin, contract.logout, { token });
+      await ask(contract.logout, { token });
       const mfa_token = mfaTokenOf(await (await beginAs(name))());
       expect((await send(scene, tokenOf(claims))).status).toBe(200);
       const body = { mfa_token, code: codeOf(secret) };
-      expect((await call(origin, contract.loginMfa, { body })).error?.error).toBe('invalid_credentials');
+      expect((await ask(contract.loginMfa, { body })).error?.error).toBe('invalid_credentials');
     });
   });
 

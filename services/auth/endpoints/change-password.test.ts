@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Database } from '@content-platform/chassis';
 import * as contract from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
 import { createSessionStore } from '../sessions/session-store.ts';
 import { longBackoff, password, useAuth } from '../testing/start-auth.ts';
 import { createUserStore } from '../user-store.ts';
@@ -13,7 +12,6 @@ const auth = useAuth({ backoff: longBackoff });
 const setTemporary = async (id: number) =>
   auth.stores.users.setTemporaryPassword(id, await auth.accounts.passwords.hash(temporary), 3_600);
 
-/** A new user who has logged in with a temporary password. */
 async function personWithTemporary() {
   const { id, email } = await auth.person();
   await setTemporary(id);
@@ -21,7 +19,7 @@ async function personWithTemporary() {
 }
 
 const change = (token: string, current_password: string, new_password = another) =>
-  call(auth.origin, contract.changePassword, { body: { current_password, new_password }, token });
+  auth.ask(contract.changePassword, { body: { current_password, new_password }, token });
 
 const hashOf = async (id: number) => (await auth.stores.users.findById(id))!.passwordHash;
 

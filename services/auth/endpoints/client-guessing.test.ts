@@ -1,6 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { token } from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
 import { longBackoff, queriesOf, useAuth } from '../testing/start-auth.ts';
 
 const secret = 'the secret of a machine';
@@ -12,7 +11,7 @@ beforeAll(async () => {
 async function ask(address: string, client_id: string, client_secret = 'a wrong secret', scope?: string) {
   const body = { grant_type: 'client_credentials', client_id, client_secret, ...(scope && { scope }) };
   const headers = { 'X-Forwarded-For': address };
-  const answer = await call(auth.origin, token, { body, headers });
+  const answer = await auth.ask(token, { body, headers });
   const { error } = answer;
   return { error: error?.error, message: error?.message, retryAfter: answer.headers.get('retry-after') };
 }
@@ -68,7 +67,7 @@ test('a NUL in a name never causes a 5xx', async () => {
   const headers = { Authorization, 'X-Forwarded-For': '192.0.2.5' };
   const statuses = new Set<number>();
   for (let n = 0; n < 12; n += 1) {
-    const answer = await call(auth.origin, token, { body: { grant_type: 'client_credentials' }, headers });
+    const answer = await auth.ask(token, { body: { grant_type: 'client_credentials' }, headers });
     statuses.add(answer.status);
   }
   expect([...statuses]).toEqual([401, 429]);

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
 import { decode, reasonOf, useAuth, type TestAuth, visible } from '../testing/start-auth.ts';
 
 const auth = useAuth();
@@ -11,7 +10,7 @@ beforeAll(async () => {
 
 async function reset(id: number, body?: { expires_in: number }) {
   const options = { params: { id }, token: admin.token, ...(body && { body }) };
-  const answer = await call(auth.origin, contract.createTemporaryPassword, options);
+  const answer = await auth.ask(contract.createTemporaryPassword, options);
   if (answer.error) throw new Error(answer.error.message);
   const { temporary_password: temporary, expires_at: expiresAt } = answer.body;
   return { temporary, expiresAt: new Date(expiresAt) };

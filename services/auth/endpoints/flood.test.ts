@@ -6,10 +6,7 @@ beforeAll(async () => {
   await auth.person();
 });
 
-/**
- * Each request uses another account or client and another address. Otherwise the limits on guessing would apply before
- * there is a flood.
- */
+/** Each request uses another account and address. Otherwise the limits on guessing would apply first. */
 let accounts = 0;
 const email = () => `${(accounts += 1)}@b.de`;
 const from = () => ({ 'X-Forwarded-For': `10.0.${accounts >> 8}.${accounts % 256}` });

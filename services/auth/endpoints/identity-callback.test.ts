@@ -1,7 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createBrowser } from '../../../test/support/identity.ts';
-import { type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
-import { person, type IdentityFixture, startIdentityService } from '../testing/identity-fixture.ts';
+import {
+  person,
+  type IdentityFixture,
+  useIdentityService,
+  useScriptedProvider,
+} from '../testing/identity-fixture.ts';
 import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
 import { decode, reasonOf } from '../testing/start-auth.ts';
 
@@ -18,12 +22,8 @@ const people = [
 ];
 
 describe('with a real identity service', () => {
-  let scene: IdentityFixture;
-  beforeAll(async () => {
-    scene = await startIdentityService({ people });
-    await scene.auth.addUser('taken@example.com', 'a long password of theirs');
-  });
-  afterAll(() => scene.stop());
+  const scene = useIdentityService({ people });
+  beforeAll(async () => void (await scene.auth.addUser('taken@example.com', 'a long password of theirs')));
 
   test('creates a user for a new person, and finds that user at the next login', async () => {
     const { location, code, verifier } = await scene.logIn('ann');
@@ -152,14 +152,12 @@ describe('with a real identity service', () => {
 });
 
 describe('when users are linked by email', () => {
-  let scene: IdentityFixture;
+  const scene = useIdentityService({ people, linkByEmail: true });
   /** The id of an open transaction. */
   let held: IdentityFixture['auth']['database']['query'];
   beforeAll(async () => {
-    scene = await startIdentityService({ people, linkByEmail: true });
     await scene.auth.addUser('taken@example.com', 'a long password of theirs', 'sre');
   });
-  afterAll(() => scene.stop());
 
   test('links a verified email once; a second person with that email is not linked', async () => {
     const { access_token: token } = await scene.tokensOf('eve');
@@ -189,44 +187,23 @@ describe('when users are linked by email', () => {
 });
 
 describe('with an identity provider that violates the protocol', () => {
-  let evil: EvilProvider;
-  let scene: IdentityFixture;
-  beforeAll(async () => {
-    evil = await startEvilProvider();
-    scene = await startIdentityService({ issuer: evil.issuer, linkByEmail: true });
-    await scene.auth.addUser('pat@example.com', 'a long password of theirs');
-  });
-  afterEach(() => evil.repent());
-  afterAll(async () => {
-    await scene.stop();
-    evil.close();
-  });
-
-  async function comeBack() {
-    const { browser, there } = await scene.begin();
-    evil.claims = { ...evil.claims, nonce: there.searchParams.get('nonce') };
-    return scene.finish(new URL(`?code=x&state=${there.searchParams.get('state')}`, evil.issuer), browser);
-  }
+  const { evil, scene } = useScriptedProvider({ linkByEmail: true });
+  beforeAll(async () => void (await scene.auth.addUser('pat@example.com', 'a long password of theirs')));
 
   test.each(['x'.repeat(256), 'a\0b'])(
     'refuses a subject that is too long or has a NUL, and notifies the client (%#)',
     async (sub) => {
-      evil.claims['sub'] = sub;
       evil.userinfo['sub'] = sub;
-      expect(await comeBack()).toMatchObject({
-        status: 302,
-        error: 'identity_token_invalid',
-        code: undefined,
-      });
+      const refusal = { status: 302, error: 'identity_token_invalid', code: undefined };
+      expect(await scene.logInAt(evil, { sub })).toMatchObject(refusal);
     },
   );
 
   test('does not accept the text "true" as a verified email', async () => {
     const pat = { sub: 'pat', email: 'pat@example.com' };
-    evil.claims['sub'] = 'pat';
     evil.userinfo = { ...pat, email_verified: 'true' };
-    expect((await comeBack()).error).toBe('identity_email_taken');
+    expect((await scene.logInAt(evil, { sub: 'pat' })).error).toBe('identity_email_taken');
     evil.userinfo = { ...pat, email_verified: true };
-    expect((await comeBack()).code).toBeDefined();
+    expect((await scene.logInAt(evil)).code).toBeDefined();
   });
 });

@@ -1,28 +1,16 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { identityLogin } from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
 import { createBrowser } from '../../../test/support/identity.ts';
-import { type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
 import { sha256 } from '../sessions/opaque-token.ts';
-import { returnTo, type IdentityFixture, startIdentityService } from '../testing/identity-fixture.ts';
+import { returnTo, startIdentityService, useScriptedProvider } from '../testing/identity-fixture.ts';
 
 const challenge = sha256('verifier').toString('base64url');
 const query = { return_to: returnTo, state: 'mine', code_challenge: challenge };
 const params = { identity: 'identity' };
-let evil: EvilProvider;
-let scene: IdentityFixture;
-
-beforeAll(async () => {
-  evil = await startEvilProvider();
-  scene = await startIdentityService({ issuer: evil.issuer });
-});
-afterAll(async () => {
-  await scene.stop();
-  evil.close();
-});
+const { evil, scene } = useScriptedProvider();
 
 const ask = (more: Record<string, string> = {}, headers: Record<string, string> = {}) =>
-  call(scene.auth.origin, identityLogin, { params, query: { ...query, ...more }, headers });
+  scene.auth.ask(identityLogin, { params, query: { ...query, ...more }, headers });
 
 test('redirects the browser with a request that binds the response to this login', async () => {
   const there = new URL((await ask()).headers.get('location')!);
@@ -76,13 +64,13 @@ test.each<[string, Record<string, string>]>([
 
 test.each(['return_to', 'state', 'code_challenge'])('refuses a request without %s', async (name) => {
   const left = Object.fromEntries(Object.entries(query).filter(([one]) => one !== name));
-  const { error } = await call(scene.auth.origin, identityLogin, { params, query: left });
+  const { error } = await scene.auth.ask(identityLogin, { params, query: left });
   expect(error?.details).toEqual([{ path: `query.${name}`, message: expect.any(String) as unknown }]);
 });
 
 test('returns 502 while the provider is unavailable; other endpoints work', async () => {
   const away = await startIdentityService({ issuer: 'http://127.0.0.1:1' });
-  const answer = await call(away.auth.origin, identityLogin, { params, query });
+  const answer = await away.auth.ask(identityLogin, { params, query });
   expect([answer.status, answer.error?.error]).toEqual([502, 'identity_unavailable']);
   expect(answer.headers.get('set-cookie')).toBeNull();
   expect((await fetch(`${away.auth.origin}/.well-known/jwks.json`)).status).toBe(200);

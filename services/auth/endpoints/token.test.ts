@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { token } from '@content-platform/contract';
-import { call, type CallOptions } from '@content-platform/contract/client';
+import type { CallOptions } from '@content-platform/contract/client';
 import { createClientStore, type ClientStore } from '../client-store.ts';
 import { decode, issuer, useAuth } from '../testing/start-auth.ts';
 
@@ -15,9 +15,8 @@ beforeAll(async () => {
   await auth.sql(`UPDATE auth.client SET disabled = true WHERE name = 'gone'`);
 });
 
-const ask = (options: CallOptions<typeof token>) => call(auth.origin, token, options);
+const ask = (options: CallOptions<typeof token>) => auth.ask(token, options);
 
-/** RFC 6749 §2.3.1: each is form-encoded, then both are the user and password of Basic. */
 function basic(id: string, key: string) {
   const encode = (value: string) => new URLSearchParams({ '': value }).toString().slice(1);
   return { Authorization: `Basic ${Buffer.from(`${encode(id)}:${encode(key)}`).toString('base64')}` };

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
 import { createUserStore } from '../user-store.ts';
 import { decode, password, useAuth } from '../testing/start-auth.ts';
 
@@ -12,7 +11,6 @@ beforeAll(async () => {
 });
 
 let made = 0;
-/** A user without a password, created directly in the database. */
 async function addUser(roles: contract.Role[], more: { email?: string; name?: string } = {}) {
   made += 1;
   const user = { email: `user-${made}@example.com`, name: 'A Person', passwordHash: null, roles, ...more };
@@ -20,13 +18,12 @@ async function addUser(roles: contract.Role[], more: { email?: string; name?: st
 }
 
 const update = (id: number, body: { name?: string; roles?: contract.Role[]; disabled?: boolean }) =>
-  call(auth.origin, contract.updateUser, { params: { id }, body, token });
-const remove = (id: number) => call(auth.origin, contract.deleteUser, { params: { id }, token });
+  auth.ask(contract.updateUser, { params: { id }, body, token });
+const remove = (id: number) => auth.ask(contract.deleteUser, { params: { id }, token });
 const create = (body: { email: string; name: string; password?: string }) =>
-  call(auth.origin, contract.createUser, { body, token });
+  auth.ask(contract.createUser, { body, token });
 
 describe('the last admin', () => {
-  /** These users are the only admins. */
   async function onlyAdmins(count: number): Promise<number[]> {
     await auth.sql(`UPDATE auth.user SET roles = '{user}'`);
     return Promise.all(Array.from({ length: count }, () => addUser(['user', 'admin'])));
@@ -116,7 +113,7 @@ describe('searching', () => {
     [`' OR true --`, []],
     ['@search.test', ['back\\slash', 'under_score', '100% Ünïcode']],
   ])('finds %j literally in names and emails, in any case, newest first', async (search, found) => {
-    const { body } = await call(auth.origin, contract.listUsers, { query: { search }, token });
+    const { body } = await auth.ask(contract.listUsers, { query: { search }, token });
     expect(body!.items.map(({ name }) => name)).toEqual(found);
   });
 });

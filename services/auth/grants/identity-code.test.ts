@@ -1,29 +1,25 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
 import { until } from '../../../test/support/wait.ts';
 import { sha256 } from '../sessions/opaque-token.ts';
-import { person, type IdentityFixture, startIdentityService } from '../testing/identity-fixture.ts';
+import { person, useIdentityService } from '../testing/identity-fixture.ts';
 import { untilBlocked } from '../../../test/support/locks.ts';
 import { createUserStore } from '../user-store.ts';
 import { reasonOf } from '../testing/start-auth.ts';
 
-let scene: IdentityFixture;
-
-beforeAll(async () => void (scene = await startIdentityService({ people: [person('ann'), person('bea')] })));
-afterAll(() => scene.stop());
+const scene = useIdentityService({ people: [person('ann'), person('bea')] });
 
 async function codeOf(subject = 'ann'): Promise<{ code: string; verifier: string }> {
   const { code, verifier } = await scene.logIn(subject);
   return { code: code!, verifier };
 }
 
-test('the code is kept as a hash', async () => {
+test('stores the code as a hash', async () => {
   const { code } = await codeOf();
   expect(await scene.auth.sql('SELECT hash FROM auth.identity_code')).toContainEqual({ hash: sha256(code) });
 });
 
-test('a code that comes again is refused, and ends the session of the first time', async () => {
+test('refuses a repeated code, and ends the session that its first use opened', async () => {
   const { code, verifier } = await codeOf();
   const { body } = await scene.redeem(code, verifier);
   const token = body!.access_token;
@@ -33,7 +29,7 @@ test('a code that comes again is refused, and ends the session of the first time
   expect((await scene.events())[0]).toMatchObject({ event: 'session_revoked' });
 });
 
-test('of many who come at once with one code, one at most has a session, and it ends', async () => {
+test('concurrent requests with one code open at most one session, which ends', async () => {
   const { code, verifier } = await codeOf();
   // Opens the connections first, so that the requests really run at the same time.
   await Promise.all(Array.from({ length: 10 }, () => scene.auth.sql('SELECT pg_sleep(0.1)')));
@@ -43,7 +39,7 @@ test('of many who come at once with one code, one at most has a session, and it 
   expect(reasonOf(await scene.auth.refresh(refresh_token))).toBe('revoked');
 });
 
-test('another client, which has another verifier, gets nothing, and has spent the code', async () => {
+test('refuses another verifier, which uses up the code', async () => {
   const { code, verifier } = await codeOf();
   expect(reasonOf(await scene.redeem(code, 'v'.repeat(43)))).toBe('unknown');
   expect(reasonOf(await scene.redeem(code, verifier))).toBe('reused');
@@ -54,7 +50,7 @@ test('records a failed code once with its user, and does not record unknown code
   const age = `UPDATE auth.identity_code SET created_at = '2000-01-01' WHERE hash = $1`;
   await scene.auth.sql(age, sha256(late.code));
   const { body } = await scene.redeem(spent.code, spent.verifier);
-  await call(scene.auth.origin, contract.logout, { token: body!.access_token });
+  await scene.auth.ask(contract.logout, { token: body!.access_token });
   const { length } = await scene.events();
   const three = async (code: string, verifier: string) => {
     for (let times = 0; times < 3; times += 1) await scene.redeem(code, verifier);
@@ -73,13 +69,13 @@ test('records a failed code once with its user, and does not record unknown code
   expect(written).toMatchObject(failures);
 });
 
-test('the challenge itself is no verifier', async () => {
+test('refuses the challenge as a verifier', async () => {
   const { code, verifier } = await codeOf();
   const challenge = sha256(verifier).toString('base64url');
   expect(reasonOf(await scene.redeem(code, challenge))).toBe('unknown');
 });
 
-test('a code is good for 60 seconds', async () => {
+test('accepts a code for 60 seconds', async () => {
   const [young, old] = [await codeOf(), await codeOf()];
   const age = `UPDATE auth.identity_code SET created_at = now() - make_interval(secs => $2) WHERE hash = $1`;
   await scene.auth.sql(age, sha256(young.code), 50);
@@ -88,7 +84,7 @@ test('a code is good for 60 seconds', async () => {
   expect(reasonOf(await scene.redeem(old.code, old.verifier))).toBe('expired');
 });
 
-test('changing a code and the deletion of its user wait for each other in one order only', async () => {
+test('exchanging a code and deleting its user do not deadlock', async () => {
   const { database } = scene.auth;
   const { code, verifier } = await codeOf('bea');
   const { redeeming } = await database.transaction(async (query) => {
@@ -103,14 +99,14 @@ test('changing a code and the deletion of its user wait for each other in one or
   expect(reasonOf(await redeeming)).toBe('unknown');
 });
 
-test.each(['x', 'x'.repeat(43)])('the code %s is unknown', async (code) => {
+test.each(['x', 'x'.repeat(43)])('refuses the unknown code %s', async (code) => {
   expect(reasonOf(await scene.redeem(code, 'v'.repeat(43)))).toBe('unknown');
 });
 
-test.each(['code', 'code_verifier'])('without %s: 400 invalid_request', async (name) => {
+test.each(['code', 'code_verifier'])('returns 400 invalid_request without %s', async (name) => {
   const { code, verifier } = await codeOf();
   const whole = { grant_type: 'urn:content-platform:identity-code', code, code_verifier: verifier };
   const body = Object.fromEntries(Object.entries(whole).filter(([one]) => one !== name)) as typeof whole;
-  const { status, error } = await call(scene.auth.origin, contract.token, { body });
+  const { status, error } = await scene.auth.ask(contract.token, { body });
   expect([status, error?.error, error?.details?.[0]?.path]).toEqual([400, 'invalid_request', `body.${name}`]);
 });

@@ -1,24 +1,19 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import { client } from '../../../test/support/identity.ts';
 import { exchangeCode, mergeClaims } from './exchange.ts';
 import type { IdentityFailure } from './failure.ts';
 import { createProvider } from './provider.ts';
-import { type EvilProvider, nonce, otherKey, startEvilProvider } from '../testing/evil-provider.ts';
+import { type EvilProvider, nonce, otherKey, useEvilProvider } from '../testing/evil-provider.ts';
 
 const redirectUri = 'https://platform.test/api/identity/login/callback';
 const unavailable = 'identity_unavailable';
 const problem = (what: string) => `{"error":"invalid_${what}"}`;
 const login = { nonce, codeVerifier: 'v'.repeat(43) };
-let evil: EvilProvider;
+const evil = useEvilProvider();
 /** The reason of the last failure, from the log. */
 let why = '';
 
-beforeAll(async () => void (evil = await startEvilProvider()));
-afterEach(() => evil.repent());
-afterAll(() => evil.close());
-
-/** Returns the result of a response: the claims, or the code of the failure. */
 async function outcome(answer: { iss?: string; error?: string; code?: string } = {}) {
   const settings = { issuer: evil.issuer, clientId: client.id, clientSecret: client.secret };
   const configuration = await createProvider(settings).configuration();
@@ -32,7 +27,7 @@ async function outcome(answer: { iss?: string; error?: string; code?: string } =
   );
 }
 
-test('an ID token that is as it should be is taken, with what userinfo knows beside', async () => {
+test('accepts a correct ID token, and adds the claims of userinfo', async () => {
   evil.userinfo = { sub: 'someone', email: 'a@example.com', nonce: 'other' };
   expect(await outcome()).toMatchObject({ sub: 'someone', email: 'a@example.com', nonce });
 });
@@ -81,7 +76,7 @@ test.each<[string, RegExp, (told: EvilProvider) => unknown]>([
     },
   ],
   ['userinfo of someone else', /"sub"/, ({ userinfo }) => (userinfo['sub'] = 'else')],
-])('an ID token with %s is refused', async (_, reason, change) => {
+])('refuses an ID token with %s', async (_, reason, change) => {
   change(evil);
   expect(await outcome()).toBe('identity_token_invalid');
   expect(why).toMatch(reason);
@@ -94,7 +89,7 @@ function jwtClaims(told: EvilProvider): Record<string, unknown> {
   >;
 }
 
-test('the answer of another issuer, or of none where one must be named, never leads to a request', async () => {
+test('sends no request after a response of another issuer, or of none where one is required', async () => {
   expect(await outcome({ iss: 'https://other.example' })).toBe('identity_issuer_mismatch');
   evil.metadata['authorization_response_iss_parameter_supported'] = true;
   expect(await outcome()).toBe('identity_issuer_mismatch');
@@ -110,7 +105,7 @@ test.each([
   ['temporarily_unavailable', 'identity_unavailable'],
   ['unauthorized_client', 'identity_unavailable'],
   ['"><script>', 'identity_unavailable'],
-])('the error %s becomes %s', async (error, code) => {
+])('converts the error %s to %s', async (error, code) => {
   expect(await outcome({ error })).toBe(code);
 });
 
@@ -128,12 +123,12 @@ test.each<[string, string, string, (response: ServerResponse) => unknown]>([
   ['no keys', unavailable, '/jwks', (r) => r.writeHead(500).end()],
   ['no userinfo', unavailable, '/userinfo', (r) => r.writeHead(503).end()],
   ['no ID token', 'identity_token_invalid', '/token', (r) => r.writeHead(200, json).end(tokens)],
-])('when the identity service answers with %s: %s', async (_, code, path, answer) => {
+])('reports %s of the provider as %s', async (_, code, path, answer) => {
   evil.answers[path] = answer;
   expect(await outcome()).toBe(code);
 });
 
-test('an ID token that is none: the identity service does not work', async () => {
+test('reports a malformed ID token as unavailable', async () => {
   evil.idToken = 'a.b.c';
   expect(await outcome()).toBe(unavailable);
 });
@@ -151,7 +146,7 @@ test.each([
   ['the ID token verifies, and userinfo has one', yes, boss, boss],
   ['userinfo verifies the same', mine, { ...mine, ...yes }, { ...mine, ...yes }],
   ['the ID token says no', { ...mine, ...no }, { ...mine, ...yes }, { ...mine, ...no }],
-])('an address is verified by who tells it: %s', (_, idToken, userInfo, expected) => {
+])('takes the email and email_verified from the same source: %s', (_, idToken, userInfo, expected) => {
   const { email, email_verified } = mergeClaims({ ...told, ...idToken }, { sub: 's', ...userInfo });
   expect({ email, email_verified }).toEqual({ email_verified: undefined, ...expected });
 });

@@ -1,23 +1,19 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { client } from '../../../test/support/identity.ts';
 import { until } from '../../../test/support/wait.ts';
 import { createProvider } from './provider.ts';
-import { type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
+import { type EvilProvider, useEvilProvider } from '../testing/evil-provider.ts';
 
 const path = '/.well-known/openid-configuration';
 const json = { 'Content-Type': 'application/json' };
 const elsewhere = { Location: '/jwks' };
-let evil: EvilProvider;
-
-beforeAll(async () => void (evil = await startEvilProvider()));
-afterEach(() => evil.repent());
-afterAll(() => evil.close());
+const evil = useEvilProvider();
 
 const provider = () =>
   createProvider({ issuer: evil.issuer, clientId: client.id, clientSecret: client.secret });
 const asked = () => evil.asked.filter((one) => one === path).length;
 
-test('it is asked once, however many come, and not again for a while', async () => {
+test('discovers the provider once for concurrent calls, and not again for a while', async () => {
   const { configuration } = provider();
   const all = await Promise.all(Array.from({ length: 20 }, configuration));
   expect(new Set(all).size).toBe(1);
@@ -25,7 +21,7 @@ test('it is asked once, however many come, and not again for a while', async () 
   expect(asked()).toBe(1);
 });
 
-test('after a failure it is left alone for a moment, then asked again', async () => {
+test('pauses after a failed discovery, then tries again', async () => {
   const { configuration } = provider();
   evil.answers[path] = (response) => response.writeHead(500).end();
   const all = await Promise.allSettled(Array.from({ length: 20 }, configuration));

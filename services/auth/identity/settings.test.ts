@@ -10,7 +10,7 @@ const three = {
 const shape = { ...commonConfig(8081), ...identityConfig };
 const read = (env: Record<string, string>) => identitySettings(readConfig(shape, env));
 
-test('without the three it is switched off, with them it is on', () => {
+test('is off without the three required settings, and on with them', () => {
   expect(read({ IDENTITY_ISSUER: '' })).toEqual({
     name: 'identity',
     provider: undefined,
@@ -40,7 +40,7 @@ test.each([
   [['IDENTITY_ISSUER', 'IDENTITY_CLIENT_ID'], 'IDENTITY_CLIENT_SECRET is not set'],
   [['IDENTITY_ISSUER', 'IDENTITY_CLIENT_SECRET'], 'IDENTITY_CLIENT_ID is not set'],
   [['IDENTITY_CLIENT_ID', 'IDENTITY_CLIENT_SECRET'], 'IDENTITY_ISSUER is not set'],
-] as const)('%p alone: %s', (names, message) => {
+] as const)('refuses %p alone: %s', (names, message) => {
   const env = Object.fromEntries(names.map((name) => [name, three[name]]));
   const rest = '; set all of IDENTITY_ISSUER, IDENTITY_CLIENT_ID, IDENTITY_CLIENT_SECRET or none';
   expect(() => read(env)).toThrow(message + rest);
@@ -61,20 +61,20 @@ test.each([
   ['IDENTITY_RETURN_TO', 'https://app.example.com/in#a'],
   ['IDENTITY_RETURN_TO', 'https://app.example.com@evil.example/in'],
   ['IDENTITY_LINK_BY_EMAIL', 'yes'],
-])('%s=%s is refused', (name, value) => {
+])('refuses %s=%s', (name, value) => {
   expect(() => read({ ...three, [name]: value })).toThrow(new RegExp(`^${name} must be `));
 });
 
 const unsafe = 'http://platform.example.com';
 
 test.each(['https://platform.example.com', 'http://127.0.0.1:8080', 'http://localhost', 'http://[::1]:8080'])(
-  'browsers may reach the platform at %s',
+  'accepts PUBLIC_URL %s',
   (PUBLIC_URL) => {
     expect(read({ ...three, PUBLIC_URL }).provider).toBeDefined();
   },
 );
 
-test('over http from elsewhere there is no login at an identity service, and everything else', () => {
+test('refuses a PUBLIC_URL with http outside of this machine only if the provider is configured', () => {
   expect(() => read({ ...three, PUBLIC_URL: unsafe })).toThrow(
     `PUBLIC_URL must be an https address (http on loopback) where people log in at an identity service, not "${unsafe}"`,
   );

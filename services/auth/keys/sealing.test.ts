@@ -3,7 +3,7 @@ import { seal, unseal } from './sealing.ts';
 
 const plain = Buffer.from('the private key');
 
-test('what was sealed is opened with the same secret and context only', async () => {
+test('unseals only with the same secret and context', async () => {
   const sealed = await seal(plain, 'secret', 'kid-1');
   expect(sealed.includes(plain)).toBe(false);
   expect((await unseal(sealed, 'secret', 'kid-1')).toString()).toBe(plain.toString());
@@ -11,11 +11,11 @@ test('what was sealed is opened with the same secret and context only', async ()
   await expect(unseal(sealed, 'secret', 'kid-2')).rejects.toThrow();
 });
 
-test('the same is never sealed the same way twice', async () => {
+test('seals the same value differently each time', async () => {
   expect(await seal(plain, 'secret', 'kid')).not.toEqual(await seal(plain, 'secret', 'kid'));
 });
 
-test('a changed byte in salt, nonce, tag or ciphertext is noticed, and so is a cut', async () => {
+test('refuses a changed byte in salt, nonce, tag or ciphertext, and a truncated value', async () => {
   const sealed = await seal(plain, 'secret', 'kid');
   for (const position of [3, 20, 30, 50]) {
     const changed = Buffer.from(sealed);

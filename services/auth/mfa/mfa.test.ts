@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
 import { codeOf, enrol, mfaTokenOf } from '../../../test/support/totp.ts';
-import { resetMfa } from '../commands/reset-mfa.ts';
-import { type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
-import { type IdentityFixture, startIdentityService } from '../testing/identity-fixture.ts';
+import { resetMfa } from '../commands/users.ts';
+import { useScriptedProvider } from '../testing/identity-fixture.ts';
 import { longBackoff, startAuth, type TestAuth, useAuth } from '../testing/start-auth.ts';
 
 const auth = useAuth({ backoff: longBackoff });
@@ -15,7 +13,7 @@ beforeEach(async () => {
 });
 
 const complete = (mfa_token: string, proof: { code?: string; recovery_code?: string }) =>
-  call(auth.origin, contract.loginMfa, { body: { mfa_token, ...proof } });
+  auth.ask(contract.loginMfa, { body: { mfa_token, ...proof } });
 const begin = async () => mfaTokenOf(await auth.logIn(user.email));
 const refused = { status: 401, error: { error: 'invalid_credentials' } };
 
@@ -26,7 +24,7 @@ test('a login needs the code, and each code is accepted once', async () => {
   expect(body).toMatchObject({ user: { id: user.id }, expires_in: 900 });
   expect(await complete(second, { code })).toMatchObject(refused);
   expect(await complete(first, { code: codeOf(user.secret, 30) })).toMatchObject(refused);
-  expect((await call(auth.origin, contract.me, { token: body!.token })).body).toMatchObject({
+  expect((await auth.ask(contract.me, { token: body!.token })).body).toMatchObject({
     mfa_enabled: true,
   });
 });
@@ -107,7 +105,7 @@ test('mfa_required is no failed login', async () => {
 test('a temporary password opens one session, after the code', async () => {
   const admin = await auth.person({}, 'admin');
   const options = { params: { id: user.id }, token: admin.token };
-  const { body } = await call(auth.origin, contract.createTemporaryPassword, options);
+  const { body } = await auth.ask(contract.createTemporaryPassword, options);
   const temporary = body!.temporary_password;
   const [one, two] = [
     mfaTokenOf(await auth.logIn(user.email, temporary)),
@@ -131,18 +129,15 @@ test('stores the secret encrypted, and recovery codes as hashes', async () => {
 });
 
 test('a code makes the session a recent login', async () => {
-  await auth.sql(
-    `UPDATE auth.session SET created_at = now() - interval '16 minutes' WHERE user_id = $1`,
-    user.id,
-  );
+  await auth.ageLogins(user.id);
   const reauthenticate = (code: string) =>
-    call(auth.origin, contract.reauthenticate, { body: { code }, token: user.token });
-  const old = await call(auth.origin, contract.beginTotp, { token: user.token });
+    auth.ask(contract.reauthenticate, { body: { code }, token: user.token });
+  const old = await auth.ask(contract.beginTotp, { token: user.token });
   expect(old.error?.error).toBe('reauthentication_required');
   const code = codeOf(user.secret);
   expect((await reauthenticate(code)).status).toBe(204);
   expect(await reauthenticate(code)).toMatchObject(refused);
-  const recent = await call(auth.origin, contract.beginTotp, { token: user.token });
+  const recent = await auth.ask(contract.beginTotp, { token: user.token });
   expect(recent.error?.error).toBe('mfa_enabled');
 });
 
@@ -157,42 +152,30 @@ test('users of MFA_REQUIRED_ROLES can only set up a second factor', async () => 
   const strict = await startAuth({ mfaRoles: ['admin'] });
   try {
     const admin = await strict.person({}, 'admin');
-    const listUsers = (token: string) => call(strict.origin, contract.listUsers, { token });
+    const listUsers = (token: string) => strict.ask(contract.listUsers, { token });
     expect((await listUsers(admin.token)).error?.error).toBe('mfa_enrollment_required');
-    expect((await call(strict.origin, contract.me, { token: admin.token })).status).toBe(200);
+    expect((await strict.ask(contract.me, { token: admin.token })).status).toBe(200);
     await enrol(strict.origin, admin.token);
     const { body } = await strict.refresh(admin.refreshToken);
     expect((await listUsers(body!.access_token)).status).toBe(200);
     const other = await strict.person();
-    expect((await call(strict.origin, contract.listSessions, { token: other.token })).status).toBe(200);
+    expect((await strict.ask(contract.listSessions, { token: other.token })).status).toBe(200);
   } finally {
     await strict.stop();
   }
 });
 
 describe('after a login at the identity provider', () => {
-  let evil: EvilProvider;
-  let scene: IdentityFixture;
-  beforeAll(async () => {
-    evil = await startEvilProvider();
-    scene = await startIdentityService({ issuer: evil.issuer });
-  });
+  const { evil, scene } = useScriptedProvider();
   beforeEach(() => {
     const idi = { sub: 'idi', email: 'idi@example.com', email_verified: true };
     Object.assign(evil.claims, idi);
     evil.userinfo = idi;
   });
-  afterAll(async () => {
-    await scene.stop();
-    evil.close();
-  });
 
   /** Logs in at a provider whose ID token has these authentication methods (`amr`). */
   async function redeem(amr?: unknown) {
-    const { browser, there, verifier } = await scene.begin();
-    Object.assign(evil.claims, { amr, nonce: there.searchParams.get('nonce') });
-    const back = new URL(`?code=x&state=${there.searchParams.get('state')}`, evil.issuer);
-    const { code } = await scene.finish(back, browser);
+    const { code, verifier } = await scene.logInAt(evil, { amr });
     return scene.redeem(code!, verifier);
   }
 
@@ -209,14 +192,14 @@ describe('after a login at the identity provider', () => {
       const { token } = await own.person({}, 'admin');
       if (reason === 'a compromised password') {
         const options = { params: { id }, body: { compromised: true }, token };
-        expect((await call(own.origin, contract.createTemporaryPassword, options)).status).toBe(200);
+        expect((await own.ask(contract.createTemporaryPassword, options)).status).toBe(200);
       } else {
         const [identity] = await own.stores.identities.list(id);
         const params = { id, identity_id: identity!.id };
-        expect((await call(own.origin, contract.deleteUserIdentity, { params, token })).status).toBe(204);
+        expect((await own.ask(contract.deleteUserIdentity, { params, token })).status).toBe(204);
       }
       const body = { mfa_token, code: codeOf(secret) };
-      expect(await call(own.origin, contract.loginMfa, { body })).toMatchObject(refused);
+      expect(await own.ask(contract.loginMfa, { body })).toMatchObject(refused);
     },
   );
 
@@ -226,7 +209,7 @@ describe('after a login at the identity provider', () => {
     for (const amr of [undefined, ['pwd'], 'mfa', [['mfa']]]) mfaTokenOf(await redeem(amr));
     expect((await redeem(['pwd', 'mfa'])).status).toBe(200);
     const mfa_token = mfaTokenOf(await redeem());
-    const login = await call(scene.auth.origin, contract.loginMfa, {
+    const login = await scene.auth.ask(contract.loginMfa, {
       body: { mfa_token, code: codeOf(secret) },
     });
     expect(login.body).toMatchObject({ user: { email: 'idi@example.com' } });

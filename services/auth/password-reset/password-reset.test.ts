@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
 import { type MailServer, startMailServer, tokenIn } from '../../../test/support/mail-server.ts';
 import { codeOf, enrol, mfaTokenOf } from '../../../test/support/totp.ts';
 import { until } from '../../../test/support/wait.ts';
 import { retention } from '../retention.ts';
 import { createResetStore } from './reset-store.ts';
-import { password, reasonOf, startAuth, type TestAuth } from '../testing/start-auth.ts';
+import { password, reasonOf, startAuth, type TestAuth, visible } from '../testing/start-auth.ts';
 
 const newPassword = 'eleven quiet herons read maps';
 let auth: TestAuth;
@@ -24,9 +23,9 @@ afterAll(async () => {
   await auth.stop();
 });
 
-const forgot = (email: string) => call(auth.origin, contract.forgotPassword, { body: { email } });
+const forgot = (email: string) => auth.ask(contract.forgotPassword, { body: { email } });
 const reset = (token: string, new_password = newPassword) =>
-  call(auth.origin, contract.resetPassword, { body: { token, new_password } });
+  auth.ask(contract.resetPassword, { body: { token, new_password } });
 const invalid = { status: 400, error: { error: 'invalid_reset_token' } };
 const refused = { status: 401, error: { error: 'invalid_credentials' } };
 
@@ -37,7 +36,6 @@ const untilSent = () =>
     return (await auth.sql(due)).length === 0;
   });
 
-/** Requests a mail and returns its token. */
 async function tokenFor(email: string): Promise<string> {
   const before = server.to(email).length;
   expect(await forgot(email)).toMatchObject({ status: 202 });
@@ -124,7 +122,7 @@ test.each<[string, (user: { id: number; token: string }) => Promise<unknown>]>([
   [
     'whose user has changed the password',
     ({ token }) =>
-      call(auth.origin, contract.changePassword, {
+      auth.ask(contract.changePassword, {
         token,
         body: { current_password: password, new_password: 'another five quiet words here' },
       }),
@@ -134,7 +132,7 @@ test.each<[string, (user: { id: number; token: string }) => Promise<unknown>]>([
     async ({ id }) => {
       const { token } = await auth.person({}, 'admin');
       const body = { expires_in: 3_600, compromised: true };
-      await call(auth.origin, contract.createTemporaryPassword, { params: { id }, token, body });
+      await auth.ask(contract.createTemporaryPassword, { params: { id }, token, body });
     },
   ],
 ])('refuses a token %s', async (_, change) => {
@@ -163,7 +161,7 @@ test('the second factor stays, and a login that waits for it ends', async () => 
   const user = await auth.person();
   const { secret } = await enrol(auth.origin, user.token);
   const complete = (mfa_token: string) =>
-    call(auth.origin, contract.loginMfa, { body: { mfa_token, code: codeOf(secret) } });
+    auth.ask(contract.loginMfa, { body: { mfa_token, code: codeOf(secret) } });
   const waiting = mfaTokenOf(await auth.logIn(user.email));
   // A login at an identity provider also waits.
   await auth.sql(
@@ -214,42 +212,14 @@ test('an unknown email and a disabled user get the same reply as a user, and no 
   await auth.sql('UPDATE auth.user SET disabled = true WHERE id = $1', disabled.id);
   const equalized = auth.equalized();
   const emails = [user.email, disabled.email, 'unknown@example.com'];
-  const replies = await Promise.all(
-    emails.map((email) =>
-      fetch(`${auth.origin}/api/password/forgot`, {
-        method: 'POST',
-        body: JSON.stringify({ email }),
-        headers: { 'Content-Type': 'application/json', 'X-Request-Id': 'same' },
-      }),
-    ),
-  );
-  const seen = await Promise.all(
-    replies.map(async (reply) => {
-      const headers = Object.fromEntries(reply.headers);
-      // The duration varies; the number of statements does not.
-      headers['server-timing'] = headers['server-timing']!.replace(/dur=[\d.]+/, '');
-      delete headers['date'];
-      return { status: reply.status, headers, body: await reply.text() };
-    }),
-  );
-  expect(seen[0]).toMatchObject({ status: 202, body: '' });
-  expect(seen).toEqual([seen[0], seen[0], seen[0]]);
+  const replies = await Promise.all(emails.map(forgot));
+  expect(replies[0]).toMatchObject({ status: 202 });
+  for (const reply of replies) expect(visible(reply)).toEqual(visible(replies[0]!));
   expect(auth.equalized()).toBe(equalized + 3);
   await untilSent();
   expect(emails.map((email) => server.to(email).length)).toEqual([1, 0, 0]);
   const left = `SELECT FROM auth.password_reset WHERE user_id IS NULL OR user_id = $1`;
   expect(await auth.sql(left, disabled.id)).toEqual([]);
-});
-
-test.each([
-  'a@example.com\r\nBcc: b@example.com',
-  'a@example.com\n',
-  'a\u2028@example.com',
-  ' ',
-  'x'.repeat(255),
-])('refuses the email %j and stores nothing', async (email) => {
-  expect(await forgot(email)).toMatchObject({ status: 422, error: { error: 'validation_failed' } });
-  expect(await auth.sql(`SELECT FROM auth.password_reset WHERE next_attempt_at IS NOT NULL`)).toEqual([]);
 });
 
 test('an email with a comma is one address', async () => {

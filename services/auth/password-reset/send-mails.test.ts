@@ -1,6 +1,5 @@
 import { afterEach, beforeAll, afterAll, beforeEach, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
 import { startSilentServer } from '@content-platform/chassis/testing/silent-server.ts';
 import { type MailServer, startMailServer, tokenIn } from '../../../test/support/mail-server.ts';
 import { freeRow } from '../../../test/support/ports.ts';
@@ -25,7 +24,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
 });
 
-const forgot = () => call(auth.origin, contract.forgotPassword, { body: { email } });
+const forgot = () => auth.ask(contract.forgotPassword, { body: { email } });
 async function serve(options: Parameters<typeof startMailServer>[0] = {}): Promise<MailServer> {
   const server = await startMailServer(options);
   stops.push(server.close);
@@ -42,7 +41,7 @@ const isFinished = async () =>
 const logged = (text: string) => auth.log.filter((line) => line.includes(text));
 const opensTheDoor = async (content: string | undefined) => {
   const body = { token: tokenIn(content!)!, new_password: password };
-  return (await call(auth.origin, contract.resetPassword, { body })).status === 204;
+  return (await auth.ask(contract.resetPassword, { body })).status === 204;
 };
 
 test('a mail arrives when a server that was unreachable is back', async () => {
@@ -59,10 +58,11 @@ test('a mail arrives when a server that was unreachable is back', async () => {
   expect([sent! - before['sent']!, failed! - before['failed']! >= 2]).toEqual([1, true]);
 });
 
-test.each([
+const refusals: [string, boolean][] = [
   ['the recipient', false],
   ['the content', true],
-])('a mail is retried while the server refuses %s with 451', async (_, late) => {
+];
+test.each(refusals)('a mail is retried while the server refuses %s with 451', async (_, late) => {
   const server = await serve({ late, refuse: (attempt) => (attempt <= 2 ? 451 : undefined) });
   await forgot();
   send(server.port);
@@ -71,10 +71,7 @@ test.each([
   expect(await opensTheDoor(server.mails[0]!.content)).toBe(true);
 });
 
-test.each([
-  ['the recipient', false],
-  ['the content', true],
-])(
+test.each(refusals)(
   'a mail is abandoned when the server refuses %s with 550; the log says so without the email',
   async (_, late) => {
     const server = await serve({ late, refuse: () => 550 });

@@ -31,7 +31,7 @@ test('is off without settings, also with an empty SMTP_URL_FILE, and reads SMTP_
   expect(read({ ...others, SMTP_URL_FILE: file })?.smtp.host).toBe('mail.example.com');
 });
 
-test.each(['SMTP_URL', 'MAIL_FROM', 'PASSWORD_RESET_URL'])('%s alone is refused', (name) => {
+test.each(['SMTP_URL', 'MAIL_FROM', 'PASSWORD_RESET_URL'])('refuses %s alone', (name) => {
   const rest = '; set all of SMTP_URL, MAIL_FROM, PASSWORD_RESET_URL or none';
   expect(() => read({ [name]: three[name as 'SMTP_URL'] })).toThrow(`are not set${rest}`);
 });
@@ -54,7 +54,7 @@ test.each([
   ['MAIL_FROM', 'A\nBcc: b@example.com <a@example.com>'],
   ['PASSWORD_RESET_URL', 'http://app.example.com/reset'],
   ['PASSWORD_RESET_URL', 'https://app.example.com/#/reset'],
-])('%s=%j is refused', (name, value) => {
+])('refuses %s=%j', (name, value) => {
   const refusal = () => read({ ...three, [name]: value });
   expect(refusal).toThrow(new RegExp(`^${name} must be [^\\n]+$`));
   expect(refusal).not.toThrow(/secret%/);

@@ -14,7 +14,7 @@ async function fail(equalize: EqualizeFailureTime, checkMs: number): Promise<num
 
 const create = () => createEqualizeFailureTime(clock);
 
-test('a failure takes 400 ms, however fast its check was', async () => {
+test('a failure takes 400 ms after a fast check', async () => {
   const equalize = create();
   for (const checkMs of [0, 50, 399]) expect(await fail(equalize, checkMs)).toBe(400);
 });

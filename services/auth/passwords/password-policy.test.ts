@@ -14,7 +14,7 @@ test.each([
   ['🜁🜂🜃🜄🜅🜆🜇🜈🜉🜊🜋🜌🜍🜎', 14],
   // Each letter is typed with separate dots. The composed password has 14 characters.
   ['Bürgermühle ¼!'.normalize('NFD'), 14],
-])('the length of %j is refused and told', (password, length) => {
+])('refuses %j and names its length', (password, length) => {
   expect(complaint(password)).toBe(`Must have 15 to 128 characters; this has ${length}.`);
 });
 
@@ -26,7 +26,7 @@ test.each([
   'ЯблокоПадаетВверх',
   '🜁🜂🜃🜄🜅🜆🜇🜈🜉🜊🜋🜌🜍🜎🜏',
   `${'wooden lantern drifts past nine, '.repeat(4)}`.slice(0, 128).trimEnd(),
-])('%j is taken: length decides, not what it is made of', (password) => {
+])('accepts %j whatever its kinds of characters', (password) => {
   expect(complaint(password)).toBeUndefined();
 });
 
@@ -52,18 +52,18 @@ test.each([
   ['ann.archer.2026!', 'your name'],
   ['пароль пароль пароль', 'Repeated character patterns'],
   ['ｐａｓｓｗｏｒｄｐａｓｓｗｏｒｄ', 'Repeated character patterns'],
-])('%j is soon guessed: it says why, and what is better', (password, reason) => {
+])('refuses %j with the reason and advice', (password, reason) => {
   const said = complaint(password);
   expect(said).toMatch(/^Is too easy to guess\. .+\. Choose three or four unrelated words\./);
   expect(said).toContain(reason);
 });
 
-test("what is another's name is a word like others", () => {
+test('accepts the name of another user', () => {
   const password = 'ann.archer@mail.example';
   expect(policy.findProblem(password, { email: 'bob@other.example', name: 'Bob' })).toBeUndefined();
 });
 
-test('the least length is a setting', () => {
+test('applies the minimum length of the setting', () => {
   const short = createPasswordPolicy(8);
   expect(short.findProblem('kXw9!vTqmZ', ann)).toBeUndefined();
   expect(short.findProblem('kXw9!vT', ann)).toMatch(/^Must have 8 to 128 characters/);
@@ -79,7 +79,7 @@ test('refuses a listed password that is hard to guess otherwise, in both Unicode
   expect(listing.findProblem(`${listed}5`, ann)).toBeUndefined();
 });
 
-test('any text gets an answer', () => {
+test('returns a result for any text', () => {
   const text = fc.string({ unit: 'binary', minLength: 15, maxLength: 128 });
   const words = fc
     .array(fc.constantFrom('__proto__', 'constructor', '%', ' ', '1', 'Ann', '\u0301', '@'), {
@@ -94,7 +94,7 @@ test('any text gets an answer', () => {
   );
 });
 
-test('only the first 32 characters are looked at, so that long passwords cost no more', () => {
+test('checks only the first 32 characters, so that long passwords cost no more', () => {
   const good = 'wooden lantern drifts past nine';
   expect(complaint(`${'a'.repeat(32)}${good}`)).toContain('Repeated characters');
   expect(complaint(`${good} ${'a'.repeat(90)}`)).toBeUndefined();
@@ -109,7 +109,7 @@ test.each([
   ['dates', '1.1.1999'],
   ['brackets', '()/\\|_<>-{}[]'],
   ['words', 'thewasandforareonitasbeathis'],
-])('the work for %s is bearable: without limits it is seconds', (_, part) => {
+])('checks %s in less than a second of CPU time', (_, part) => {
   // CPU time of this thread, because other processes may keep this machine busy.
   const start = process.threadCpuUsage();
   complaint(part.repeat(128).slice(0, 128));

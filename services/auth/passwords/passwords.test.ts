@@ -23,14 +23,14 @@ test('a hash is argon2id with 19 MiB, 2 passes, 1 lane, and salted', async () =>
   expect(await passwords.verify(first, 'the passwore')).toBe(false);
 });
 
-test.each(['2a', '2b', '2y'] as const)('bcrypt $%s$ is checked, too', async (version) => {
+test.each(['2a', '2b', '2y'] as const)('verifies bcrypt hashes of version %s', async (version) => {
   const hash = await bcryptHash(version);
   expect(hash.startsWith(`$${version}$`)).toBe(true);
   expect(await passwords.verify(hash, 'laravel-password')).toBe(true);
   expect(await passwords.verify(hash, 'laravel-passwort')).toBe(false);
 });
 
-test('a hash that Laravel made is checked', async () => {
+test('verifies a hash that Laravel made', async () => {
   // The hash of "password" in Laravel's user factory.
   const hash = '$2y$10$92IXUNpkjO0rOQ5byMi.Ye4oKoEa3Ro9llC/.og/at2.uheWG/igi';
   expect(isSupported(hash)).toBe(true);
@@ -50,7 +50,7 @@ test('does the work of a real check for a user without a password, and returns f
   expect(works).toEqual([works[0], works[0], works[0]]);
 });
 
-test('more than a few at a time wait, and too many are refused', async () => {
+test('queues calls over the limit and refuses too many', async () => {
   const hash = await passwords.hash('the password');
   const outcomes = await Promise.allSettled(
     Array.from({ length: 60 }, () => passwords.verify(hash, 'the password')),
@@ -58,13 +58,13 @@ test('more than a few at a time wait, and too many are refused', async () => {
   expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(60 - 43);
 });
 
-test('what is not our kind of hash is outdated', async () => {
+test('reports hashes of another algorithm or cost as outdated', async () => {
   expect(isOutdated(await passwords.hash('x'))).toBe(false);
   expect(isOutdated(await bcryptHash('2y'))).toBe(true);
   expect(isOutdated(await argon2.hash('x', { memoryCost: 65_536, timeCost: 4 }))).toBe(true);
 });
 
-test('hashes of bearable cost made elsewhere can be taken', async () => {
+test('accepts imported hashes up to the cost limits', async () => {
   const salted = '$2y$12$Ptlhrz/rrKZbLJhcrJZpAunCY5F2MukkfDARoEXSO0LWO60PQcxUS';
   expect(isSupported(salted)).toBe(true);
   expect(isSupported(await bcryptHash('2a'))).toBe(true);
@@ -82,11 +82,11 @@ test.each([
   '$argon2i$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
   '$argon2id$v=19$m=19456,t=2,p=1$AAAA',
   '$argon2id$v=19$m=1048576,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
-])('%j cannot', (hash) => {
+])('does not accept the hash %j', (hash) => {
   expect(isSupported(hash)).toBe(false);
 });
 
-test('a password is the same however its accents are typed', async () => {
+test('accepts a password however its accents are typed', async () => {
   const [composed, typed] = ['Zoë läuft weit', 'Zoë läuft weit'.normalize('NFD')];
   expect(composed).not.toBe(typed);
   for (const chosen of [composed, typed]) {
@@ -96,7 +96,7 @@ test('a password is the same however its accents are typed', async () => {
   }
 });
 
-test('hashes that are not of the NFC form are checked as typed', async () => {
+test('verifies older and imported hashes with the password as typed', async () => {
   const [composed, typed] = ['Zoë läuft weit', 'Zoë läuft weit'.normalize('NFD')];
   const parameters = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 };
   const hashes = [

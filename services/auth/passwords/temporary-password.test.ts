@@ -3,7 +3,7 @@ import { createPasswordPolicy } from './password-policy.ts';
 import type { Passwords } from './passwords.ts';
 import { makeRandomCode, matchPassword } from './temporary-password.ts';
 
-test('80 bits that can be read aloud and mistaken for nothing', () => {
+test('makes codes of 80 random bits from characters that are not mistaken for each other', () => {
   const made = Array.from({ length: 500 }, makeRandomCode);
   for (const password of made) expect(password).toMatch(/^([2-9a-km-np-z]{4}-){3}[2-9a-km-np-z]{4}$/);
   expect(new Set(made).size).toBe(500);
@@ -13,7 +13,7 @@ test('80 bits that can be read aloud and mistaken for nothing', () => {
   for (const { length } of counts.values()) expect(length).toBeGreaterThan(150);
 });
 
-test('it is as good as what people may choose', () => {
+test('makes codes that the password policy accepts', () => {
   const policy = createPasswordPolicy(15);
   const ann = { email: 'ann@example.com', name: 'Ann' };
   for (let round = 0; round < 5; round += 1) {
@@ -40,7 +40,7 @@ const people = {
 };
 
 test.each(['a wrong password', given])(
-  'whether there is a temporary one, %j does not tell',
+  'does the same work for %j with and without a temporary password',
   async (typed) => {
     const works = await Promise.all(
       Object.values(people).map(async (person) => {
@@ -55,7 +55,7 @@ test.each(['a wrong password', given])(
   },
 );
 
-test('which one it is', async () => {
+test('returns which password was typed', async () => {
   const { passwords } = noting();
   const person = { passwordHash: 'own', tempPasswordHash: given };
   expect(await matchPassword(passwords, person, 'own')).toBe('own');

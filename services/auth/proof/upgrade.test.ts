@@ -41,7 +41,6 @@ async function runSql(text: string, url = own.url) {
   return client.query<Record<string, unknown>>(text).finally(() => client.end());
 }
 
-/** Starts auth of the release in `root` and waits until it is ready. */
 async function start(root: string, databaseUrl: string) {
   const process = await startRelease(root, 'auth', {
     PUBLIC_URL: 'http://platform.test',
@@ -82,7 +81,6 @@ function startTraffic(processes: Auth[]) {
   return {
     failures,
     logins: () => logins,
-    /** Waits for that many more logins. */
     async more(count: number) {
       const wanted = logins + count;
       await until(`${count} more logins succeed`, () => logins >= wanted || failures.length > 0);

@@ -33,7 +33,6 @@ beforeEach(() => {
 afterAll(() => devices.close());
 
 const token = 'a-push-token:that-nobody-may-see';
-/** `unregister` as a logout calls it. */
 function start(at: string | undefined) {
   const pushDevices = createPushDevices(
     at,
@@ -61,7 +60,7 @@ test('sends the user and the token to the devices service, and logs nothing', as
   expect(log).toEqual([]);
 });
 
-test('without such a service nothing is asked or logged', async () => {
+test('sends and logs nothing without a devices service', async () => {
   await start(undefined)();
   expect([asked, log]).toEqual([[], []]);
 });
@@ -71,7 +70,7 @@ test.each<[string, (response: ServerResponse) => void]>([
   ['answers something else', (response) => void response.writeHead(200).end('<html>')],
   ['sends elsewhere', (response) => void response.writeHead(307, { Location: '/elsewhere' }).end()],
   ['breaks off', (response) => void response.destroy()],
-])('it %s: the log says why, and of whom a device stays, not which', async (_, how) => {
+])('if the service %s, the log has the reason and the user, and no push token', async (_, how) => {
   answer = how;
   await start(devices.origin)();
   expect(asked).toHaveLength(1);
@@ -83,7 +82,7 @@ test.each<[string, (response: ServerResponse) => void]>([
   expect(log.join()).not.toContain(token);
 });
 
-test('it hangs: a logout waits a second and the next ones do not; later it is asked again', async () => {
+test('if the service hangs, one logout waits a second, the next ones do not, and later ones ask again', async () => {
   answer = () => undefined;
   const unregister = start(devices.origin);
   await within('the logout', unregister());

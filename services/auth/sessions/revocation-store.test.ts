@@ -9,7 +9,7 @@ const revokeNow = (what: { sessions?: number[]; client?: string }) =>
   auth.stores.transaction(({ revocations }) => revocations.add(what));
 const after = (id: number) => auth.stores.revocations.listAfter(id);
 
-test('the feed tells sessions and clients once, and how far it goes', async () => {
+test('the feed returns each revocation once, and its last id', async () => {
   const { last: before } = await after(0);
   await revokeNow({ sessions: [11, 12] });
   const asked = Math.floor(Date.now() / 1000);
@@ -21,7 +21,7 @@ test('the feed tells sessions and clients once, and how far it goes', async () =
   expect(await after(last)).toEqual({ revocations: [], last });
 });
 
-test('who has seen one has seen all before it, also when two are made at once', async () => {
+test('a reader of an id has seen all earlier revocations, also of concurrent transactions', async () => {
   const { last: before } = await after(0);
   const both: Promise<void>[] = [];
   const page = await auth.database.transaction(async (query) => {

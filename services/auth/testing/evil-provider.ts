@@ -1,3 +1,4 @@
+import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import jwt from 'jsonwebtoken';
@@ -10,26 +11,20 @@ const json = (response: ServerResponse, status: number, body: unknown) =>
 export const otherKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
 export const nonce = 'the nonce of the login';
 
-/** The settings that a test can change. */
 const asItShouldBe = () => ({
-  /** Fields to add to the discovery document. */
   metadata: {} as Record<string, unknown>,
-  /** Claims to add to the ID token. */
   claims: {} as Record<string, unknown>,
   key: privateKey as KeyObject | string,
   header: { alg: 'RS256', kid: 'one' } as jwt.JwtHeader,
-  /** Replaces the ID token. */
   idToken: undefined as string | undefined,
-  userinfo: { sub: 'someone', email: 'someone@example.com' } as Record<string, unknown>,
+  userinfo: { sub: 'someone', email: 'someone@example.com', email_verified: true } as Record<string, unknown>,
   /** Replies that replace the usual ones, by path. */
   answers: {} as Record<string, (response: ServerResponse) => unknown>,
-  /** The paths of the requests. */
   asked: [] as string[],
 });
 
-/** An identity service that misbehaves as a test sets. By default, it is correct. */
-export async function startEvilProvider() {
-  const evil = asItShouldBe();
+/** An identity provider that misbehaves as a test sets. By default, it is correct. */
+export async function startEvilProvider(evil = asItShouldBe()) {
   function sign(issuer: string): string {
     const now = Math.floor(Date.now() / 1000);
     const claims = { iss: issuer, sub: 'someone', aud: client.id, iat: now, exp: now + 60, nonce };
@@ -70,10 +65,18 @@ export async function startEvilProvider() {
     issuer,
     close,
     sign: () => sign(issuer),
-    /** Restores the correct behaviour. */
     repent() {
       Object.assign(evil, asItShouldBe());
     },
   });
 }
 export type EvilProvider = Awaited<ReturnType<typeof startEvilProvider>>;
+
+/** Starts the provider before the tests of a file, and restores the correct behaviour after each of them. */
+export function useEvilProvider(): EvilProvider {
+  const evil = asItShouldBe() as EvilProvider;
+  beforeAll(async () => void (await startEvilProvider(evil)));
+  afterEach(() => evil.repent());
+  afterAll(() => evil.close());
+  return evil;
+}

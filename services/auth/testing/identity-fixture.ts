@@ -1,6 +1,7 @@
+import { afterAll, beforeAll } from '@jest/globals';
 import * as contract from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
 import { client, createBrowser, type Person, startIdentityProvider } from '../../../test/support/identity.ts';
+import { type EvilProvider, useEvilProvider } from './evil-provider.ts';
 import { issuer as publicUrl, startAuth } from './start-auth.ts';
 import type { IdentitySettings } from '../identity/settings.ts';
 import { randomToken, sha256 } from '../sessions/opaque-token.ts';
@@ -9,7 +10,6 @@ export const returnTo = 'https://app.test/signed-in';
 const callbackPath = '/api/identity/login/callback';
 const params = { identity: 'identity' };
 
-/** A person at the identity service. */
 export const person = (subject: string, more: Partial<Person> = {}): Person => ({
   subject,
   name: `The ${subject}`,
@@ -19,11 +19,10 @@ export const person = (subject: string, more: Partial<Person> = {}): Person => (
   ...more,
 });
 
+type Options = Partial<IdentitySettings> & { people?: readonly Person[]; issuer?: string };
+
 /** Starts the service with a real identity service, or with the given one. */
-export async function startIdentityService({
-  people = [],
-  ...settings
-}: Partial<IdentitySettings> & { people?: readonly Person[]; issuer?: string }) {
+export async function startIdentityService({ people = [], ...settings }: Options) {
   const own = settings.issuer ? undefined : await startIdentityProvider(publicUrl + callbackPath, people);
   const issuer = own?.issuer ?? settings.issuer!;
   const auth = await startAuth({
@@ -38,7 +37,6 @@ export async function startIdentityService({
     },
   });
 
-  /** Begins a login. The browser is then redirected to the identity service. */
   async function begin(browser = createBrowser()) {
     const verifier = randomToken();
     const query = new URLSearchParams({
@@ -51,13 +49,11 @@ export async function startIdentityService({
     return { browser, verifier, there };
   }
 
-  /**
-   * Returns from the identity service, to the client or to an error page. `back` has the parameters of the redirect.
-   */
+  /** Returns to the client or to an error page. `back` has the parameters of the redirect. */
   async function finish(back: URL, browser: ReturnType<typeof createBrowser>) {
     const headers = { cookie: [...browser.cookies].map((pair) => pair.join('=')).join('; ') };
     const query = Object.fromEntries(back.searchParams);
-    const answer = await call(auth.origin, contract.identityCallback, { params, query, headers });
+    const answer = await auth.ask(contract.identityCallback, { params, query, headers });
     const location = answer.headers.get('location');
     const { searchParams: told } = new URL(location ?? 'none:');
     return {
@@ -70,7 +66,7 @@ export async function startIdentityService({
   }
 
   const redeem = (code: string, verifier: string) =>
-    call(auth.origin, contract.token, {
+    auth.ask(contract.token, {
       body: { grant_type: 'urn:content-platform:identity-code', code, code_verifier: verifier },
     });
 
@@ -80,7 +76,14 @@ export async function startIdentityService({
     return { verifier, ...(await finish(await browser.logInThere(there, subject), browser)) };
   }
 
-  /** Completes a login and returns its tokens. */
+  /** Returns the result of a login at a scripted provider, whose ID token gets these claims. */
+  async function logInAt(evil: EvilProvider, claims: Record<string, unknown> = {}) {
+    const { browser, verifier, there } = await begin();
+    Object.assign(evil.claims, claims, { nonce: there.searchParams.get('nonce') });
+    const back = new URL(`?code=x&state=${there.searchParams.get('state')}`, evil.issuer);
+    return { verifier, ...(await finish(back, browser)) };
+  }
+
   async function tokensOf(subject: string) {
     const { code, verifier, error } = await logIn(subject);
     if (!code) throw new Error(`the login as ${subject} failed: ${error}`);
@@ -95,8 +98,9 @@ export async function startIdentityService({
     finish,
     redeem,
     logIn,
+    logInAt,
     tokensOf,
-    me: async (token: string) => (await call(auth.origin, contract.me, { token })).body,
+    me: async (token: string) => (await auth.ask(contract.me, { token })).body,
     /** Events of the audit log, the newest first. */
     events: () =>
       auth.sql<{ event: string; user_id: string | null; details: Record<string, unknown> }>(
@@ -109,3 +113,19 @@ export async function startIdentityService({
   };
 }
 export type IdentityFixture = Awaited<ReturnType<typeof startIdentityService>>;
+
+/** Starts the service before the tests of a file or block, and stops it afterwards. */
+export function useIdentityService(options: Options | (() => Options)): IdentityFixture {
+  const scene = {} as IdentityFixture;
+  beforeAll(async () => {
+    Object.assign(scene, await startIdentityService(typeof options === 'function' ? options() : options));
+  });
+  afterAll(() => scene.stop());
+  return scene;
+}
+
+/** Does the same with a scripted provider. */
+export function useScriptedProvider(options: Options = {}) {
+  const evil = useEvilProvider();
+  return { evil, scene: useIdentityService(() => ({ ...options, issuer: evil.issuer })) };
+}

@@ -12,7 +12,6 @@ export async function openKeyDatabase() {
   return {
     database,
     stores: createAuthDatabase(database),
-    /** Lines of the processes. */
     log,
     /** The keys that one of several processes has loaded. */
     async load(secret = keySecret, from = database, times = signingKeyTimes): Promise<SigningKeys> {

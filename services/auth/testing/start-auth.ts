@@ -1,4 +1,3 @@
-// Helpers that the tests of auth share.
 import { randomUUID } from 'node:crypto';
 import { Readable, Writable } from 'node:stream';
 import { afterAll, beforeAll } from '@jest/globals';
@@ -10,7 +9,7 @@ import {
 } from '@content-platform/chassis';
 import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
 import * as contract from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
+import { call, type Answer, type CallOptions } from '@content-platform/contract/client';
 import { startHttpServer } from '../../../test/support/http-server.ts';
 import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
 import { createAccessTokens } from '../access-tokens.ts';
@@ -32,7 +31,6 @@ import { createLoginThrottle, loginBackoff } from '../throttle/login-throttle.ts
 
 export const issuer = 'http://platform.test';
 export const keySecret = 'a secret for tests, long enough to be taken';
-/** A password that the policy accepts. */
 export const password = 'wooden lantern drifts past nine';
 
 /** Waits after failed logins that do not end while a test runs. */
@@ -58,7 +56,6 @@ export function runCommand(databaseUrl: string, command: Command, args: string[]
 
 export const devicesSecret = 'the-secret-of-the-devices-service';
 
-/** Starts the service in this process, on a new database. */
 export async function startAuth({
   exportLists = {} as Record<string, string>,
   identity = noIdentity,
@@ -99,24 +96,29 @@ export async function startAuth({
   const { origin, close } = await startHttpServer(app);
   const tokens = createAccessTokens(issuer, keys);
 
+  const ask = <E extends contract.Endpoint>(endpoint: E, options?: CallOptions<E>) =>
+    call(origin, endpoint, options);
+
   const addUser = (email: string, own: string, ...roles: contract.Role[]) =>
     ensureUser(accounts, { email, name: 'A Person', password: own, roles: roles.length ? roles : ['user'] });
   const logIn = (email: string, given = password, headers: Record<string, string> = {}) =>
-    call(origin, contract.login, { body: { email, password: given }, headers });
+    ask(contract.login, { body: { email, password: given }, headers });
 
   return {
     ...service,
     origin,
+    ask,
     /** The stores, and the functions that hash passwords for them. */
     accounts,
     stores,
     keys,
     refreshSecret,
-    /** Makes access tokens. */
     tokens,
     /** The dependencies of the internal listener, which knows the service `devices`. */
     internal: {
-      ...stores,
+      feeds: stores,
+      users: stores.users,
+      audit: stores.audit,
       serviceSecrets: [`devices:${devicesSecret}`],
       issueToken: tokens.forService,
       tokens: createTokenVerifier(issuer, keys, revocations),
@@ -126,11 +128,17 @@ export async function startAuth({
     equalized: () => equalized,
     sql: async <Row extends object = Record<string, unknown>>(text: string, ...values: unknown[]) =>
       (await database.query<Row>('test', text, values)).rows,
+    /** Makes the logins of all sessions of the user 16 minutes old. */
+    ageLogins: (userId: number) =>
+      database.query(
+        'test',
+        `UPDATE auth.session SET created_at = now() - interval '16 minutes' WHERE user_id = $1`,
+        [userId],
+      ),
     addUser,
     addClient: (name: string, secret: string, ...scopes: contract.Scope[]) =>
       ensureClient(accounts, { name, secret, scopes }),
     logIn,
-    /** Adds a user and logs in as this user. */
     async person(headers: Record<string, string> = {}, ...roles: contract.Role[]) {
       const email = `${randomUUID()}@example.com`;
       await addUser(email, password, ...roles);
@@ -147,10 +155,9 @@ export async function startAuth({
       return startSendingMails(deps, { everyMs: 20, pauseSeconds });
     },
     refresh: (refresh_token: string) =>
-      call(origin, contract.token, { body: { grant_type: 'refresh_token', refresh_token } }),
-    /** Requests a token as a machine client. */
+      ask(contract.token, { body: { grant_type: 'refresh_token', refresh_token } }),
     askAsClient: (client_id: string, client_secret: string, headers: Record<string, string> = {}) =>
-      call(origin, contract.token, {
+      ask(contract.token, {
         body: { grant_type: 'client_credentials', client_id, client_secret },
         headers,
       }),
@@ -163,8 +170,7 @@ export async function startAuth({
       return reply;
     },
     /** Returns whether the service already refuses this access token. */
-    isRefused: async (token: string) =>
-      (await call(origin, contract.me, { token })).error?.error === 'invalid_token',
+    isRefused: async (token: string) => (await ask(contract.me, { token })).error?.error === 'invalid_token',
     run: (command: Command, args: string[], input = '') =>
       runCommand(service.databaseUrl, command, args, input),
     async stop() {
@@ -194,7 +200,11 @@ export async function queriesOf({ metrics }: TestAuth, operation: string): Promi
 }
 
 /** Returns what a client sees of a reply, without the parts that differ in every reply. */
-export function visible({ status, error, headers }: Awaited<ReturnType<TestAuth['logIn']>>) {
+export function visible({
+  status,
+  error,
+  headers,
+}: Pick<Answer<contract.Endpoint>, 'status' | 'error' | 'headers'>) {
   const seen = Object.fromEntries(headers);
   for (const name of ['date', 'x-request-id', 'retry-after']) delete seen[name];
   // Removes the duration of the database calls, which varies; their number stays.

@@ -27,7 +27,6 @@ async function failTimes(times: number): Promise<void> {
   for (let n = 0; n < times; n += 1) expect(await fail()).toBe(0);
 }
 
-/** A reservation, and the function that undoes it. */
 async function attempt(limit = subject.limit) {
   const { waitMs, undo } = await reserveAttempt(update, [{ key: 'a', limit }], backoff);
   return { waitMs, release: undo };

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { HttpError } from '@content-platform/chassis';
 import { createMemoryFailures } from './failures.ts';
-import { createLoginThrottle, type LoginThrottle } from './login-throttle.ts';
+import { createLoginThrottle, networkOf, type LoginThrottle } from './login-throttle.ts';
 
 const [ann, bob] = ['ann@example.com', 'bob@example.com'];
 const [here, elsewhere] = ['192.0.2.1', '192.0.2.2'];
@@ -187,4 +187,29 @@ describe('a known network', () => {
     await guess(ann, here, { known: true });
     expect(await guess(ann, here, { known: true, right: true })).toBe('in');
   });
+});
+
+test.each([
+  ['2001:DB8:0:1:0:ffff::2', '2001:db8:0::/48'],
+  ['::ffff:1.2.3.4', '1.2.3.4'],
+  ['1.2.3.4', '1.2.3.4'],
+])('the IPv6 site of %s is %s', (address, expected) => {
+  expect(networkOf(address, 48)).toBe(expected);
+});
+
+test.each([
+  ['1.2.3.4', '1.2.3.4'],
+  ['::ffff:1.2.3.4', '1.2.3.4'],
+  ['::FFFF:102:304', '1.2.3.4'],
+  ['0:0:0:0:0:ffff:1.2.3.4', '1.2.3.4'],
+  ['2001:DB8:0:1:0:ffff::2', '2001:db8:0:1::/64'],
+  ['2001:0db8:0000:0001::ff', '2001:db8:0:1::/64'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:db8::1:2:3:4:5', '2001:db8:0:1::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['::1.2.3.4', '0:0:0:0::/64'],
+  ['', ''],
+])('counts %s as %s', (address, expected) => {
+  expect(networkOf(address)).toBe(expected);
 });

@@ -1,19 +1,22 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
 import { client, createBrowser } from '../../../test/support/identity.ts';
 import { until } from '../../../test/support/wait.ts';
 import { type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
-import { person, type IdentityFixture, startIdentityService } from '../testing/identity-fixture.ts';
+import {
+  person,
+  type IdentityFixture,
+  startIdentityService,
+  useIdentityService,
+} from '../testing/identity-fixture.ts';
 import { decode, reasonOf } from '../testing/start-auth.ts';
 
-let scene: IdentityFixture;
-
-beforeAll(async () => void (scene = await startIdentityService({ people: [person('ann')] })));
-afterAll(() => scene.stop());
+const people = [person('ann', { suborgs: ['north', 'south'] })];
+const scene = useIdentityService({ people });
+const params = { identity: 'identity' };
 
 const logout = ({ auth }: IdentityFixture, token: string) =>
-  call(auth.origin, contract.identityLogout, { params: { identity: 'identity' }, token });
+  auth.ask(contract.identityLogout, { params, token });
 
 const isOut = ({ auth }: IdentityFixture, token: string) =>
   until('the token is refused', () => auth.isRefused(token));
@@ -60,4 +63,25 @@ test.each<[string, (evil: EvilProvider) => string]>([
   await isOut(own, token);
   await own.stop();
   evil.close();
+});
+
+const choose = (token: string, suborg: string) =>
+  scene.auth.ask(contract.updateSuborg, { params, token, body: { suborg } });
+
+test('offers no suborgs to a session with a password', async () => {
+  const { token } = await scene.auth.person();
+  expect((await choose(token, 'north')).error?.error).toBe('suborg_not_allowed');
+});
+
+test('removes a withdrawn suborg at the next login, in older sessions too', async () => {
+  const { access_token: older } = await scene.tokensOf('ann');
+  people[0] = person('ann', { suborgs: ['north'] });
+  const { access_token: token } = await scene.tokensOf('ann');
+  expect(decode(token).claims).not.toHaveProperty('suborg');
+  expect(await scene.me(token)).not.toHaveProperty('suborg');
+  for (const session of [token, older]) {
+    expect((await choose(session, 'south')).error?.error).toBe('suborg_not_allowed');
+  }
+  expect((await choose(older, 'north')).status).toBe(200);
+  expect((await scene.events())[0]).toMatchObject({ event: 'suborg_changed', details: { suborg: 'north' } });
 });

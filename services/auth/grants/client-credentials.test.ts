@@ -12,7 +12,7 @@ test.each([
   ['cms:p%C3%A4ss', { name: 'cms', secret: 'päss' }],
   ['cms:päss', { name: 'cms', secret: 'päss' }],
   ['cms:100%25', { name: 'cms', secret: '100%' }],
-])('Basic of %j is read as %j', (pair, expected) => {
+])('reads Basic of %j as %j', (pair, expected) => {
   expect(readClientCredentials(`Basic ${base64(pair)}`, {})).toEqual(expected);
   expect(readClientCredentials(`bAsIc  ${base64(pair)}`, {})).toEqual(expected);
 });
@@ -28,7 +28,7 @@ test.each([
   `Basic ${base64('cms:%ff')}`,
   `Basic ${base64(Buffer.from([0x63, 0x3a, 0xff]))}`,
   'Digest username="cms"',
-])('%j is no client', (authorization) => {
+])('refuses the header %j', (authorization) => {
   const read = () => readClientCredentials(authorization, {});
   expect(read).toThrow(HttpError);
   expect(read).toThrow(expect.objectContaining({ status: 401, error: 'invalid_client' }));
