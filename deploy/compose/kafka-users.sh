@@ -1,8 +1,10 @@
 #!/bin/bash
-# Creates the users of Kafka and their rights. Runs in the network of the broker, whose listener on 127.0.0.1 needs no login.
+# Creates the users of Kafka and their rights. In Compose it runs in the network of the broker, whose listener on 127.0.0.1
+# needs no login. On Kubernetes, kafka-users.yaml sets BROKER, and ADMIN_CONFIG with the login of an administrator.
 set -euo pipefail
 export PATH="/opt/kafka/bin:$PATH" KAFKA_HEAP_OPTS=-Xmx96m LOG_DIR=/tmp
-broker=(--bootstrap-server 127.0.0.1:9094)
+broker=(--bootstrap-server "${BROKER:-127.0.0.1:9094}")
+[ -z "${ADMIN_CONFIG:-}" ] || broker+=(--command-config "$ADMIN_CONFIG")
 
 for user in content-cache content-server; do
   # In a file, because a command line is visible to other processes.

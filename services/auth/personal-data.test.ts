@@ -32,7 +32,7 @@ async function start(answer: (response: ServerResponse) => void, limits = {}) {
   const lists = { devices: good.origin, letters: other.origin };
   const usual = { waitMs: 100, beginMs: 60_000, exportMs: 60_000, ...limits };
   const { export: read } = createPersonalData(lists, fetchAsService, logger, usual);
-  return { asked, read: (signal = never) => read(user, noSessions(), signal) };
+  return { asked, read: (signal = never, id = user.id) => read({ id }, noSessions(), signal) };
 }
 const unavailable = { error: 'service_unavailable', status: 503 };
 
@@ -73,10 +73,19 @@ test('limits the exports in progress, and frees the slot of a client that discon
     response.once('close', () => (closed += 1));
   });
   const clients = Array.from({ length: 4 }, () => new AbortController());
-  for (const client of clients) (await read(client.signal)).resume();
+  for (const [id, client] of clients.entries()) (await read(client.signal, id)).resume();
   await expect(read()).rejects.toMatchObject(unavailable);
   for (const client of clients) client.abort();
   await until('the services are told', () => closed === 4);
   (await read()).destroy();
   expect(log.join()).not.toContain('export cut off');
+});
+
+test('a user who reads slowly does not keep other users from exporting', async () => {
+  const { read } = await start((response) => void response.write('['));
+  const slow = await read();
+  await expect(read()).rejects.toMatchObject({ error: 'rate_limited', headers: { 'Retry-After': '5' } });
+  for (const id of [1, 2, 3]) await read(never, id);
+  slow.destroy();
+  await until('the slot is free', () => read().catch(() => undefined));
 });

@@ -13,6 +13,11 @@ import {
 const usual = { waitMs: 5_000, beginMs: 5_000, exportMs: 300_000 };
 const [maxRunning, maxWaiting] = [4, 20];
 
+function alreadyRunning(): HttpError<'rate_limited'> {
+  const headers = { 'Retry-After': '5' };
+  return new HttpError('rate_limited', 'Another export of your data is running. Retry later.', { headers });
+}
+
 export type PersonalData = ReturnType<typeof createPersonalData>;
 
 /** `lists`: the fields of other services and their internal listeners; without one of them every export fails. */
@@ -23,6 +28,8 @@ export function createPersonalData(
   { waitMs, beginMs, exportMs } = usual,
 ) {
   const slots = createSemaphore(maxRunning, maxWaiting);
+  /** The users whose export runs or waits. A user who reads slowly must not hold more than one slot. */
+  const exporting = new Set<number>();
 
   async function open(url: string | undefined, userId: number, signal: AbortSignal) {
     const response = await fetchAsService(`${url}/export?user_id=${userId}`, { signal });
@@ -48,12 +55,17 @@ export function createPersonalData(
   }
 
   return {
-    /** Throws 503. After a later failure the stream fails, so that the reply is cut off and does not look complete. */
+    /**
+     * Throws 429 while an export of the user runs, and 503. After a later failure the stream fails, so that the reply is cut
+     * off and does not look complete.
+     */
     async export(
       user: { id: number },
       sessions: AsyncIterable<object>,
       hangUp: AbortSignal,
     ): Promise<Readable> {
+      if (exporting.has(user.id)) throw alreadyRunning();
+      exporting.add(user.id);
       const end = new AbortController();
       const signal = AbortSignal.any([hangUp, end.signal, AbortSignal.timeout(exportMs)]);
       let release = () => {};
@@ -64,10 +76,12 @@ export function createPersonalData(
           if (!hangUp.aborted) logger.warn({ error }, 'export cut off; the client got an incomplete reply');
         });
         return stream.once('close', () => {
+          exporting.delete(user.id);
           release();
           end.abort();
         });
       } catch (error) {
+        exporting.delete(user.id);
         release();
         end.abort();
         if (error instanceof HttpError) throw error;

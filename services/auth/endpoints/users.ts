@@ -67,7 +67,7 @@ export function updateUser({ database }: AuthContext): Handler<typeof contract.u
   return async ({ caller, params: { id }, body, address }) => {
     const isSensitive = body.roles !== undefined || body.disabled !== undefined;
     if (isSensitive) await requireRecentLogin(database.sessions, caller);
-    const user = await database.transaction(async ({ users, sessions, audit }) => {
+    const user = await database.transaction(async ({ users, passwordResets, sessions, audit }) => {
       const before = await lockUser(users, id);
       const { name = before.name, roles = before.roles, disabled = before.disabled } = body;
       const after = { ...before, name, roles, disabled };
@@ -75,6 +75,8 @@ export function updateUser({ database }: AuthContext): Handler<typeof contract.u
       if (Object.keys(details).length === 0) return before;
       if (isAdmin(before) && !isAdmin(after)) await refuseLastAdmin(users, id);
       await users.update(id, after);
+      // Otherwise a link that an attacker got by mail would work once the user is enabled again.
+      if (disabled) await passwordResets.cancelOf(id);
       await audit.add({ event: 'user_changed', userId: id, actor: actorOf(caller), address, details });
       if (lacksSome(roles, before.roles) || (disabled && !before.disabled)) await sessions.endAll(id);
       return after;

@@ -23,7 +23,9 @@ afterAll(async () => {
   await auth.stop();
 });
 
-const forgot = (email: string) => auth.ask(contract.forgotPassword, { body: { email } });
+const from = (address: string) => ({ 'X-Forwarded-For': address });
+const forgot = (email: string, headers: Record<string, string> = {}) =>
+  auth.ask(contract.forgotPassword, { body: { email }, headers });
 const reset = (token: string, new_password = newPassword) =>
   auth.ask(contract.resetPassword, { body: { token, new_password } });
 const invalid = { status: 400, error: { error: 'invalid_reset_token' } };
@@ -135,6 +137,14 @@ test.each<[string, (user: { id: number; token: string }) => Promise<unknown>]>([
       await auth.ask(contract.createTemporaryPassword, { params: { id }, token, body });
     },
   ],
+  [
+    'of a user who was disabled meanwhile',
+    async ({ id }) => {
+      const { token } = await auth.person({}, 'admin');
+      for (const disabled of [true, false])
+        await auth.ask(contract.updateUser, { params: { id }, token, body: { disabled } });
+    },
+  ],
 ])('refuses a token %s', async (_, change) => {
   const user = await auth.person();
   const token = await tokenFor(user.email);
@@ -192,6 +202,22 @@ test('one mail for simultaneous requests, one in 5 minutes, and 5 in a day', asy
   await other();
 });
 
+test('strangers cannot use up the mails for networks where the user has logged in', async () => {
+  const { id, email } = await auth.person(from('2001:db8:1:2::1'));
+  for (let mail = 1; mail <= 6; mail += 1) {
+    await forgot(email, from('2001:db8:1:3::1'));
+    await untilSent();
+    expect(server.to(email)).toHaveLength(Math.min(mail, 5));
+    await makeOlder('6 minutes', id);
+  }
+  for (let mail = 6; mail <= 11; mail += 1) {
+    await forgot(email, from('2001:db8:1:2:ffff::9'));
+    await untilSent();
+    expect(server.to(email)).toHaveLength(Math.min(mail, 10));
+    await makeOlder('6 minutes', id);
+  }
+});
+
 test('a request that is stored while another process looks for due mails does not lead to a second mail', async () => {
   const { id, email } = await auth.person();
   await tokenFor(email);
@@ -212,7 +238,7 @@ test('an unknown email and a disabled user get the same reply as a user, and no 
   await auth.sql('UPDATE auth.user SET disabled = true WHERE id = $1', disabled.id);
   const equalized = auth.equalized();
   const emails = [user.email, disabled.email, 'unknown@example.com'];
-  const replies = await Promise.all(emails.map(forgot));
+  const replies = await Promise.all(emails.map((email) => forgot(email)));
   expect(replies[0]).toMatchObject({ status: 202 });
   for (const reply of replies) expect(visible(reply)).toEqual(visible(replies[0]!));
   expect(auth.equalized()).toBe(equalized + 3);

@@ -2,7 +2,10 @@ import { deleteExpired, statements, type Database } from '@content-platform/chas
 
 /** Time in which the link in a mail must be used. */
 const tokenMinutes = 30;
-/** Maximum number of mails to a user in a day. */
+/**
+ * Maximum number of mails to a user in a day: for requests from networks where the user has logged in, and for all others.
+ * Strangers can use up the latter.
+ */
 const maxMailsPerDay = 5;
 const longestPauseSeconds = 300;
 
@@ -33,11 +36,17 @@ export interface DueMail {
 // Other requests of the user that led to a mail, or precede this one.
 const others = `auth.password_reset AS other WHERE other.user_id = password_reset.user_id
   AND (other.attempts > 0 OR other.id < password_reset.id)`;
+/** Whether the user has logged in from the network of the request. Ended sessions are stored for 30 days. */
+const isKnown = (
+  request: string,
+) => `EXISTS (SELECT FROM auth.session WHERE session.user_id = ${request}.user_id
+  AND session.address <<= set_masklen(${request}.address, CASE family(${request}.address) WHEN 4 THEN 32 ELSE 64 END))`;
 /** Selects the requests for which no mail is sent. $1: `tokenMinutes`, $2: `maxMailsPerDay`. */
 const isRefused = `(created_at < now() - make_interval(mins => $1)
   OR NOT EXISTS (SELECT FROM auth.user WHERE id = user_id AND NOT disabled)
   OR attempts = 0 AND EXISTS (SELECT FROM ${others} AND other.created_at > password_reset.created_at - interval '5 minutes')
-  OR attempts = 0 AND (SELECT count(*) FROM ${others} AND other.created_at > password_reset.created_at - interval '1 day') >= $2)`;
+  OR attempts = 0 AND (SELECT count(*) FROM ${others} AND other.created_at > password_reset.created_at - interval '1 day'
+                         AND ${isKnown('other')} = ${isKnown('password_reset')}) >= $2)`;
 const isDue = 'next_attempt_at <= now()';
 
 /** Stores requests for a new password. All functions throw the errors of `query`. */

@@ -30,6 +30,8 @@ const timeouts = {
   throwOnRequestTimeout: true,
 };
 
+const unlimited = { maxSockets: Infinity };
+
 /** Silences the SDK, which would log to the console; its errors are logged where they are caught. */
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -56,7 +58,8 @@ export function createS3Store(settings: S3Settings): Store {
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
     maxAttempts: 2,
     logger: silent,
-    requestHandler: timeouts,
+    // The gateway limits requests. With a lower limit here, one user's slow downloads would keep other users waiting.
+    requestHandler: { ...timeouts, httpAgent: unlimited, httpsAgent: unlimited },
     // Not all S3-compatible servers support the checksums that Amazon has added.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',

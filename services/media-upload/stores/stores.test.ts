@@ -175,6 +175,23 @@ test('returns 503 in time if S3 hangs or is unreachable', async () => {
   for (const each of [store, unreachable]) each.close();
 });
 
+test('slow readers of many files do not keep others from reading', async () => {
+  const store = s3();
+  await store.put('large', await fileOf(randomBytes(8_000_000)));
+  await store.put('small', await fileOf(Buffer.from('x')));
+  const slow = await Promise.all(Array.from({ length: 50 }, () => store.get('large')));
+  // Otherwise their connections would be closed as idle.
+  const reading = setInterval(() => slow.forEach((stream) => stream!.read()), 200);
+  try {
+    expect((await buffer((await store.get('small'))!)).toString()).toBe('x');
+  } finally {
+    clearInterval(reading);
+    for (const stream of slow) stream!.destroy();
+  }
+  for (const key of ['large', 'small']) await store.remove(key);
+  store.close();
+});
+
 describe('the configuration', () => {
   const open = async (env: Record<string, string>) =>
     storeFromConfig(readConfig(storeConfig, { MEDIA_FOLDER: join(root, 'configured'), ...env }));
