@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import type { Model } from '@content-platform/contract';
+import { listChanges, listContent, type Model } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
 import type { TestService } from './testing/service.ts';
 import { read, useTestStores } from './testing/test-stores.ts';
 
@@ -9,7 +10,7 @@ let restricted: TestService;
 beforeAll(async () => {
   open = await world.service();
   restricted = await world.service({ env: { CONTENT_RESTRICTED_MODELS: 'accesscode, condition' } });
-  for (const model of ['accesscode', 'webform'])
+  for (const model of ['accesscode', 'condition', 'webform'])
     await world.sql(`INSERT INTO content.record (model, id, title, body) VALUES ($1, 1, 'T', '{}')`, model);
 });
 
@@ -47,3 +48,48 @@ test('users read the other models without a scope', async () => {
   expect((await readAs(restricted, restricted.userToken(), 'webform'))[0]).toBe(200);
   expect((await readAs(open, open.userToken(), 'accesscode'))[0]).toBe(200);
 });
+
+const list = (token: string, model: Model, query: Record<string, string | number> = {}) =>
+  call(restricted.url, listContent, { token, params: { model }, query });
+const changes = async (token: string, query: Record<string, string | number> = {}) => {
+  const reply = await call(restricted.url, listChanges, { token, query });
+  return { ...reply, models: new Set(reply.body?.items.map(({ model }) => model)) };
+};
+const refused = { status: 403, error: { error: 'insufficient_scope' } };
+
+test('pages, batches and changes leave out restricted models, and models that may not be listed', async () => {
+  const user = restricted.userToken('content:list');
+  for (const query of [{}, { ids: '1' }, { ids: '2' }, { limit: 1 }])
+    expect(await list(user, 'condition', query)).toMatchObject(refused);
+  expect(await changes(user, { models: 'condition' })).toMatchObject(refused);
+  expect((await changes(user)).models).toEqual(new Set(['webform']));
+  // Access codes need both scopes.
+  const reader = restricted.userToken('content:restricted');
+  expect(await list(reader, 'accesscode', { ids: '1' })).toMatchObject(refused);
+  expect((await changes(reader)).models).toEqual(new Set(['condition', 'webform']));
+  const all = restricted.userToken('content:list', 'content:restricted');
+  expect((await list(all, 'accesscode', { ids: '1' })).status).toBe(200);
+  expect((await changes(all)).models).toEqual(new Set(['accesscode', 'condition', 'webform']));
+});
+
+test("another caller's cursor gives no access to its models", async () => {
+  const all = restricted.userToken('content:list', 'content:restricted');
+  const user = restricted.userToken();
+  await world.sql(`INSERT INTO content.condition (id, title, body) VALUES (2, 'T', '{}')`);
+  const { next_cursor } = (await list(all, 'condition', { limit: 1 })).body!;
+  expect(await list(user, 'condition', { cursor: next_cursor })).toMatchObject(refused);
+  expect(await list(user, 'webform', { cursor: next_cursor })).toMatchObject({ status: 422 });
+  const first = await changes(all, { limit: 1 });
+  const after = first.body!.next_cursor;
+  expect((await changes(user, { after })).models).toEqual(new Set(['webform']));
+  expect((await changes(all, { after })).models).toEqual(new Set(['condition', 'webform']));
+});
+
+test.each([{ limit: 0 }, { limit: 101 }, { limit: 'x' }, { cursor: 'x' }, { ids: '' }, { ids: '0' }])(
+  'refuses a list with %j',
+  async (query) => {
+    const { status, error } = await list(restricted.userToken(), 'webform', query);
+    expect(status).toBe(422);
+    expect(error!.details![0]!.path).toBe(`query.${Object.keys(query)[0]}`);
+  },
+);

@@ -97,7 +97,7 @@ export function servePage({ folder }: Awaited<ReturnType<typeof createApplicatio
   return server.listen(Number(new URL(pageOrigin()).port));
 }
 
-/** What the scenario returns. */
+/** The result of a scenario. */
 export const expected = ({ email, pdf }: Record<string, unknown>) => ({
   user: email,
   title: expect.stringMatching(/^(First|Edited)$/),
