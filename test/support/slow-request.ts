@@ -5,6 +5,7 @@ import { newUser } from './accounts.ts';
 import { newLetter } from './letters.ts';
 import { database } from './records.ts';
 import { stack } from './stack.ts';
+import { until } from './wait.ts';
 
 /** Sends a request for a letter that another session has locked, so that the request and its query are slow. */
 export async function sendSlowRequest(): Promise<void> {
@@ -16,8 +17,11 @@ export async function sendSlowRequest(): Promise<void> {
     await client.query('SELECT FROM letters.letter WHERE id = $1 FOR UPDATE', [letter]);
     const body = { letter_id: letter, webform_id: 2, skipped: true };
     const asked = call(stack().gateway, updateLetterSkippedWebform, { body, token });
-    // Far over the limits for slow requests and queries, regardless of the time before the query.
-    await sleep(1_200);
+    await until('it waits for the lock', async () => {
+      const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%letters.letter%'`;
+      return (await database().query(waiting)).rowCount! > 0;
+    });
+    await sleep(800);
     await client.query('COMMIT');
     const { status, error } = await asked;
     if (error) throw new Error(`the letter returned ${status}`);
