@@ -4,18 +4,14 @@ import { createServiceFetch, revocationPage } from '@content-platform/chassis';
 import { listSessions, logout, type Scope } from '@content-platform/contract';
 import { type HttpServer, startHttpServer } from '../../test/support/http-server.ts';
 import { createInternal } from './internal.ts';
-import { devicesSecret, startAuth, type TestAuth } from './testing/start-auth.ts';
+import { devicesSecret, useAuth } from './testing/start-auth.ts';
 
-let auth: TestAuth;
+const auth = useAuth();
 let internal: HttpServer;
 beforeAll(async () => {
-  auth = await startAuth();
   internal = await startHttpServer(express().use(createInternal(auth.internal)));
 });
-afterAll(async () => {
-  internal.close();
-  await auth.stop();
-});
+afterAll(() => internal.close());
 
 const send = (target: string, authorization?: string, method = 'GET') =>
   fetch(internal.origin + target, { method, headers: authorization ? { authorization } : {} });

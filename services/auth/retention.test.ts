@@ -2,19 +2,14 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Database, startRetention, runRetention } from '@content-platform/chassis';
 import { until } from '../../test/support/wait.ts';
 import { holdOpen } from '../../test/support/locks.ts';
-import { password, startAuth, type TestAuth } from './testing/start-auth.ts';
+import { password, useAuth } from './testing/start-auth.ts';
 import { retention } from './retention.ts';
 
-let auth: TestAuth;
 let endRetention: (() => Promise<void>) | undefined;
-beforeAll(async () => {
-  auth = await startAuth();
-  await auth.addUser('ann@example.com', password);
-});
-afterAll(async () => {
-  await endRetention?.();
-  await auth.stop();
-});
+// Defined before the hooks of useAuth, so that no step runs on a closed database.
+afterAll(() => endRetention?.());
+const auth = useAuth();
+beforeAll(() => auth.addUser('ann@example.com', password));
 
 const count = async (rows: string) =>
   (await auth.sql<{ count: number }>(`SELECT count(*)::int FROM auth.${rows}`))[0]!.count;

@@ -90,19 +90,6 @@ test('throws 503 before the first fetch; later keeps the last list and exports i
   expect(lines).toHaveLength(told);
 });
 
-test('repeats the first fetch until it succeeds', async () => {
-  let [asked, isUp] = [0, false];
-  const { lines, revocations } = watch(() => {
-    asked += 1;
-    return isUp ? Promise.resolve({ revocations: [], last: 0 }) : Promise.reject(new Error('unavailable'));
-  });
-  await until('there were several fetches', () => asked > 5);
-  expect(revocations.isLoaded()).toBe(false);
-  expect(lines).toHaveLength(1);
-  isUp = true;
-  await until('the list is loaded', () => revocations.isLoaded());
-});
-
 test('deletes revocations older than every token', async () => {
   const { feed, revocations } = watch();
   feed.push({ id: 1, session: 'old' });

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { untilBlocked } from '../../test/support/locks.ts';
 import { createLetterStore, eraseLetters } from './letter-store.ts';
-import { ensureLetters, openLetters } from './letters.ts';
+import { ensureLetters } from './letters.ts';
 import { useLetters } from './testing/letters.ts';
 
 const letters = useLetters();
@@ -70,12 +70,4 @@ test('erases all letters of deleted users, and their ids in the history of other
     { event: 'title_changed', actor: 'user' },
     { event: 'created', actor: 'command' },
   ]);
-});
-
-test('creates the schema', async () => {
-  await letters.database.query('test', 'DROP SCHEMA letters CASCADE');
-  const database = await openLetters(letters.databaseUrl);
-  await ensureLetters(database, wanted);
-  expect(await createLetterStore(database.query).list(1, undefined, undefined, 10)).toHaveLength(3);
-  await database.close();
 });

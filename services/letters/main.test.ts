@@ -51,15 +51,3 @@ test('is not ready until it has the keys and revocations, and logs once what it 
   child.kill('SIGTERM');
   expect(await ended).toMatchObject({ code: 0, stderr: '' });
 });
-
-test('deletes nothing at start', async () => {
-  const id = await letters.letter();
-  await letters.skip(id, {}, { 'Idempotency-Key': 'old' });
-  const { query } = letters.database;
-  await query('test', `UPDATE letters.idempotency_key SET created_at = now() - interval '25 hours'`);
-  const { child, ended, readiness } = await start();
-  await until('it is ready', async () => (await readiness()).status === 200);
-  expect((await query('test', 'SELECT FROM letters.idempotency_key')).rowCount).toBe(1);
-  child.kill('SIGINT');
-  expect(await ended).toMatchObject({ code: 0, stderr: '' });
-});

@@ -119,6 +119,7 @@ test('removes the files of a deleted row later if the store failed', async () =>
   const service = await current.start({ store: { remove: () => Promise.reject(new Error('broken')) } });
   const { body } = await service.upload(await corpus.jpeg());
   expect(await service.remove(body.id)).toBe(204);
+  expect((await service.get(`/api/media/${body.id}/thumb`)).status).toBe(404);
   expect(await current.keys()).toHaveLength(4);
   await removePending(files, store);
   expect([await current.keys(), await pending()]).toEqual([[], []]);

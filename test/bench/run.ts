@@ -11,7 +11,6 @@ import { startOwnStack } from '../support/own-stack.ts';
 import { noteLoad } from '../support/results.ts';
 
 const onStack: Record<string, string> = {
-  tracing: 'tracing.ts',
   capacity: 'capacity.ts',
   overload: 'overload/main.ts',
   curves: 'curves/main.ts',

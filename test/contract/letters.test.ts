@@ -63,7 +63,10 @@ describeEndpoint(
       const body = { ...(await wish()), reason: 'Does not apply.' };
       const done = await ask({ token, body });
       expect(done).toMatchObject({ status: 200, body: { success: true, letter: { version: 2 } } });
-      expect(done.body!.letter.webforms[1]).toMatchObject({ skipped: true, reason: 'Does not apply.' });
+      const [first, second, third] = done.body!.letter.webforms;
+      expect([first, third]).toMatchObject([{ skipped: false }, { skipped: false }]);
+      expect(second).toMatchObject({ skipped: true, reason: 'Does not apply.' });
+      expect(Math.abs(Date.parse(second!.skipped_at!) - Date.now())).toBeLessThan(60_000);
       expect(await read(body.letter_id)).toEqual({
         letter: done.body!.letter,
         etag: done.headers.get('etag'),
@@ -90,7 +93,7 @@ describeEndpoint(
 
     test('repeats the reply for the same Idempotency-Key; returns 422 for another request', async () => {
       const body = await wish();
-      const headers = { 'Idempotency-Key': 'again' };
+      const headers = { 'Idempotency-Key': 'again', 'If-Match': (await read(body.letter_id)).etag };
       const first = await ask({ token, body, headers });
       expect(await ask({ token, body, headers })).toMatchObject({ status: 200, body: first.body });
       const other = await ask({ token, body: { ...body, skipped: false }, headers });
@@ -138,15 +141,19 @@ describeEndpoint(
       ],
     });
 
-    test('creates a draft that its user can read', async () => {
-      const made = await ask({ body: wish() });
+    test('creates a draft that its user can read, and whose history names its author', async () => {
+      const { webforms, ...rest } = wish();
+      const made = await ask({ body: { ...rest, webforms: webforms.toReversed() } });
       expect(made).toMatchObject({
         status: 201,
-        body: { user_id: owner.id, title: 'Before your visit', state: 'draft', version: 1 },
+        body: { user_id: owner.id, title: 'Before your visit', state: 'draft', version: 1, webforms },
       });
       const { id } = made.body!;
       expect(await read(id)).toEqual({ letter: made.body, etag: made.headers.get('etag') });
       expect((await call(gateway, contract.readLetter, { token, params: { id } })).body).toEqual(made.body);
+      const history = await call(gateway, contract.readLetterHistory, { token, params: { id } });
+      const actor = expect.stringMatching(/^user:\d+$/) as unknown as string;
+      expect(history.body!.items).toMatchObject([{ event: 'created', actor }]);
     });
 
     test('creates one letter for one Idempotency-Key, also for concurrent requests', async () => {

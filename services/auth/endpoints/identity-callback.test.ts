@@ -1,12 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createBrowser } from '../../../test/support/identity.ts';
-import {
-  person,
-  type IdentityFixture,
-  useIdentityService,
-  useScriptedProvider,
-} from '../testing/identity-fixture.ts';
-import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
+import { person, useIdentityService, useScriptedProvider } from '../testing/identity-fixture.ts';
+import { untilBlocked } from '../../../test/support/locks.ts';
 import { decode, reasonOf } from '../testing/start-auth.ts';
 
 const people = [
@@ -153,8 +148,6 @@ describe('with a real identity service', () => {
 
 describe('when users are linked by email', () => {
   const scene = useIdentityService({ people, linkByEmail: true });
-  /** The id of an open transaction. */
-  let held: IdentityFixture['auth']['database']['query'];
   beforeAll(async () => {
     await scene.auth.addUser('taken@example.com', 'a long password of theirs', 'sre');
   });
@@ -170,16 +163,15 @@ describe('when users are linked by email', () => {
 
   test('does not link a user who is deleted meanwhile', async () => {
     const { database, addUser } = scene.auth;
-    await addUser('ben@example.com', 'a long password of theirs', 'sre');
     const email = 'ben@example.com';
-    const commit = await holdOpen(database, async (query) => {
+    await addUser(email, 'a long password of theirs', 'sre');
+    const { back } = await database.transaction(async (query) => {
       await query('lock', 'SELECT FROM auth.user WHERE email = $1 FOR UPDATE', [email]);
-      held = query;
+      const login = scene.logIn('ben');
+      await untilBlocked(database);
+      await query('delete', 'DELETE FROM auth.user WHERE email = $1', [email]);
+      return { back: login };
     });
-    const back = scene.logIn('ben');
-    await untilBlocked(database);
-    await held('delete', 'DELETE FROM auth.user WHERE email = $1', [email]);
-    await commit();
     expect((await back).error).toBe('identity_email_taken');
     const { access_token: token } = await scene.tokensOf('ben');
     expect(await scene.me(token)).toMatchObject({ email, roles: ['user'] });

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
-import { sign, verify } from 'node:crypto';
 import { ConfigError, createLogger, type Database, runRetention } from '@content-platform/chassis';
 import { until } from '../../../test/support/wait.ts';
 import { rotateSigningKey, type Rotation, signingKeyTimes, rotateKeySecret } from './key-rotation.ts';
@@ -210,13 +209,4 @@ test('a process with the old secret signs with its loaded keys, and logs once th
   await until('its own one is gone', () => published(keys).length === 1);
   expect(() => keys.current).toThrow('Access tokens cannot be issued now. Retry later.');
   expect(log).toEqual([expect.stringContaining('restarted with the new secret')]);
-});
-
-test('processes that start at once end up with one key', async () => {
-  const all = await Promise.all(Array.from({ length: 5 }, () => load()));
-  expect(new Set(all.map(({ current }) => current.kid)).size).toBe(1);
-  const key = await all[4]!.get(all[0]!.current.kid);
-  const signature = sign('sha256', Buffer.from('text'), all[0]!.current.privateKey);
-  expect(verify('sha256', Buffer.from('text'), key!, signature)).toBe(true);
-  expect(all[0]!.public).toHaveLength(1);
 });

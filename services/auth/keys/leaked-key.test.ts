@@ -12,15 +12,19 @@ import { until } from '../../../test/support/wait.ts';
 import { createAccessTokens } from '../access-tokens.ts';
 import { rotateKeys } from '../commands/keys.ts';
 import { createInternal } from '../internal.ts';
-import { issuer, keySecret, password, startAuth, type TestAuth } from '../testing/start-auth.ts';
+import { issuer, keySecret, password, useAuth } from '../testing/start-auth.ts';
 
-let auth: TestAuth;
 let internal: HttpServer;
 /** Checks tokens as the gateway does, with the keys and revocations that auth publishes. */
 let gateway: { isRefused(token: string): Promise<boolean>; close(): Promise<unknown> };
 
+afterAll(async () => {
+  delete process.env['AUTH_KEY_SECRET'];
+  await gateway.close();
+  internal.close();
+});
+const auth = useAuth();
 beforeAll(async () => {
-  auth = await startAuth();
   internal = await startHttpServer(express().use(createInternal(auth.internal)));
   const { logger } = auth;
   const keys = createJwksClient(`${auth.origin}/.well-known/jwks.json`, logger);
@@ -37,12 +41,6 @@ beforeAll(async () => {
     close: () => Promise.all([keys.close(), revocations.close()]),
   };
   process.env['AUTH_KEY_SECRET'] = keySecret;
-});
-afterAll(async () => {
-  delete process.env['AUTH_KEY_SECRET'];
-  await gateway.close();
-  internal.close();
-  await auth.stop();
 });
 
 test('rotate-keys --now: every process refuses tokens of the leaked key, also those it has checked before', async () => {

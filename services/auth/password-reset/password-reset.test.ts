@@ -5,22 +5,19 @@ import { codeOf, enrol, mfaTokenOf } from '../../../test/support/totp.ts';
 import { until } from '../../../test/support/wait.ts';
 import { retention } from '../retention.ts';
 import { createResetStore } from './reset-store.ts';
-import { password, reasonOf, startAuth, type TestAuth, visible } from '../testing/start-auth.ts';
+import { password, reasonOf, useAuth, visible } from '../testing/start-auth.ts';
 
 const newPassword = 'eleven quiet herons read maps';
-let auth: TestAuth;
 let server: MailServer;
 let stopSending: () => Promise<void>;
-
-beforeAll(async () => {
-  auth = await startAuth({ sendsMail: true });
-  server = await startMailServer();
-  stopSending = auth.sendMails(server.port);
-});
 afterAll(async () => {
   await stopSending();
   await server.close();
-  await auth.stop();
+});
+const auth = useAuth({ sendsMail: true });
+beforeAll(async () => {
+  server = await startMailServer();
+  stopSending = auth.sendMails(server.port);
 });
 
 const from = (address: string) => ({ 'X-Forwarded-For': address });

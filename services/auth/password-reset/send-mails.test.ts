@@ -1,21 +1,17 @@
-import { afterEach, beforeAll, afterAll, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { startSilentServer } from '@content-platform/chassis/testing/silent-server.ts';
 import { type MailServer, startMailServer, tokenIn } from '../../../test/support/mail-server.ts';
 import { freeRow } from '../../../test/support/ports.ts';
 import { until, within } from '../../../test/support/wait.ts';
-import { password, startAuth, type TestAuth } from '../testing/start-auth.ts';
+import { password, startAuth, useAuth } from '../testing/start-auth.ts';
 
 const email = 'ann@example.com';
-let auth: TestAuth;
+const auth = useAuth({ sendsMail: true });
 /** Stops what a test has started. */
 let stops: (() => unknown)[] = [];
 
-beforeAll(async () => {
-  auth = await startAuth({ sendsMail: true });
-  await auth.addUser(email, password);
-});
-afterAll(() => auth.stop());
+beforeAll(() => auth.addUser(email, password));
 beforeEach(async () => {
   await auth.sql('DELETE FROM auth.password_reset');
   auth.log.length = 0;

@@ -21,14 +21,9 @@ function listOf(text: string | Uint8Array) {
 }
 
 function expectRefusal(path: string, message: RegExp): void {
-  let failure: unknown;
-  try {
-    readBlocklist(path);
-  } catch (error) {
-    failure = error;
-  }
-  expect(failure).toBeInstanceOf(ConfigError);
-  expect((failure as Error).message).toMatch(message);
+  const read = () => readBlocklist(path);
+  expect(read).toThrow(ConfigError);
+  expect(read).toThrow(message);
 }
 const sha1 = (password: string) => hash('sha1', password);
 

@@ -42,16 +42,6 @@ test('a failed client span alone does not send the trace', () => {
   expect(names()).toEqual([]);
 });
 
-test('forceSampling() on a part sends the trace', () => {
-  const tracer = tracerWith(0);
-  const request = tracer.begin('request', unsampled)!;
-  expect(request.sentTraceId).toBeUndefined();
-  request.run(() => tracer.active()!.forceSampling());
-  expect(request.sentTraceId).toBe(traceId);
-  request.end();
-  expect(names()).toEqual(['request']);
-});
-
 test('follows the sampling decision of the sender', () => {
   const tracer = tracerWith(1);
   tracer.begin('not wanted', unsampled)!.end();

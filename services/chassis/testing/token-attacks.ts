@@ -46,13 +46,17 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TestKey & {
   const add = (name: string, ...tokens: string[]) =>
     attacks.push(...tokens.map((token): Named => [name, token]));
 
-  /** Returns a list, in which $kid, $KID and $issuer stand for these of the target. */
-  const listFor = (name: 'kids' | 'headers') =>
+  /** Returns a list, in which $kid, $KID, $issuer and the parts of a valid token stand for these of the target. */
+  const listFor = (name: 'kids' | 'headers' | 'shapes') =>
     JSON.parse(
       JSON.stringify(lists[name])
         .replaceAll('$kid', kid)
         .replaceAll('$KID', kid.toUpperCase())
-        .replaceAll('$issuer', issuer),
+        .replaceAll('$issuer', issuer)
+        .replaceAll('$valid', valid)
+        .replaceAll('$header', h)
+        .replaceAll('$payload', p)
+        .replaceAll('$signature', s),
     ) as unknown[];
   const nothing = () => Buffer.alloc(0);
   const someBytes = () => Buffer.alloc(256, 7);
@@ -247,25 +251,7 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TestKey & {
       `${valid}${'A'.repeat(cut)}`,
       `${h}.${p}.${'A'.repeat(cut)}${s}`,
     );
-  add(
-    'dots',
-    `${valid}.`,
-    `.${valid}`,
-    `${h}..${s}`,
-    `..${s}`,
-    '..',
-    '.',
-    `${h}.${p}`,
-    `${h}.${p}.`,
-    `${h}.${p}..${s}`,
-    `${valid}.${s}`,
-    `${h}.${p}.${s}.${s}.${s}`,
-    `${valid}${valid}`,
-    `${valid},${valid}`,
-    `${h}.${p}.${s};`,
-    `"${valid}"`,
-    `'${valid}'`,
-  );
+  add('dots and quotes', ...(listFor('shapes') as string[]));
   const json = { payload: p, protected: h, signature: s };
   add(
     'JSON serialisation',

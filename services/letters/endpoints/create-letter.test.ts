@@ -23,28 +23,6 @@ afterAll(() => auth.close());
 const count = async () => (await letters.database.query('test', 'SELECT FROM letters.letter')).rowCount;
 const key = { 'Idempotency-Key': 'a-key' };
 
-test('creates a draft with its webforms, whose history names its author', async () => {
-  const made = await letters.create({
-    webforms: [
-      { webform_id: 9, required: true },
-      { webform_id: 4, required: false },
-    ],
-  });
-  const { letter, etag } = await letters.read(made.body!.id, 'user.2');
-  expect({ status: made.status, body: made.body, etag: made.headers.get('etag') }).toEqual({
-    status: 201,
-    body: letter,
-    etag,
-  });
-  expect(letter).toMatchObject({ state: 'draft', version: 1, title: 'A new letter' });
-  expect(letter.webforms.map(({ webform_id, required }) => [webform_id, required])).toEqual([
-    [4, false],
-    [9, true],
-  ]);
-  const { rows } = await letters.database.query('test', 'SELECT event, actor FROM letters.history');
-  expect(rows).toEqual([{ event: 'created', actor: 'user:9' }]);
-});
-
 test('refuses an unknown user, and the key can be used again', async () => {
   const refused = await letters.create({ user_id: 3 }, key);
   expect(refused.error).toMatchObject({

@@ -46,7 +46,6 @@ async function startLetters({ findUser = findFew }: { findUser?: FindUser } = {}
     database,
     /** The lines of the service's log. */
     log: service.log,
-    store,
     /** Creates a letter and returns its id. */
     async letter(difference: Partial<NewLetter> = {}): Promise<number> {
       return (await store.create({ ...usual, ...difference }, 'command'))!;

@@ -211,12 +211,6 @@ describe('the configuration', () => {
     for (const each of [store, other]) each.close();
   });
 
-  test('opens the folder without S3', async () => {
-    const store = await open({});
-    await store.put('configured', await fileOf(Buffer.from('x')));
-    expect(await readdir(join(root, 'configured', 'files'))).toEqual(['configured']);
-  });
-
   test.each([
     [{ S3_BUCKET: 'uploads' }, 'S3_ACCESS_KEY_ID is not set'],
     [{ S3_BUCKET: 'uploads', S3_ACCESS_KEY_ID: 'x' }, 'S3_SECRET_ACCESS_KEY is not set'],

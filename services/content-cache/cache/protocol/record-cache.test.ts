@@ -315,24 +315,3 @@ test('readers of a record that is too large to cache do not wait for each other'
   // Each load ends only when all have begun.
   await Promise.all(Array.from({ length: 20 }, () => cache.read('webform', 12, 'full', load)));
 });
-
-test('passes a database error to the reader, and does not cache it', async () => {
-  const failing = cache.read('webform', 12, 'full', () => Promise.reject(new Error('no database')));
-  await expect(failing).rejects.toThrow('no database');
-  expect(await cache.read('webform', 12, 'full', loadVersion(1))).toMatchObject({ outcome: 'miss' });
-});
-
-test('bypasses a refusing Redis, and reports the reason', async () => {
-  await cache.read('webform', 12, 'full', loadVersion(1));
-  await whileRefusing(redis, async () => {
-    const read = await cache.read('webform', 12, 'full', loadVersion(2));
-    expect(read).toMatchObject({
-      outcome: 'bypass',
-      record: { version: 2 },
-      reason: { name: 'CacheRefused' },
-    });
-    await expect(cache.clearModel('webform', 12)).rejects.toMatchObject({ name: 'CacheRefused' });
-    expect(cache.state).toBe('usable');
-  });
-  expect(await cache.read('webform', 12, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
-});

@@ -12,6 +12,7 @@ import { protocolScripts } from '../testing/caches.ts';
 import { closedAfterEach, usable } from '../testing/closed-after-each.ts';
 import { heldLoad, loadVersion, recordOf } from '../testing/loaders.ts';
 import type { RaceCache } from '../testing/race.ts';
+import { follow } from '../../../../test/support/redis-replication.ts';
 import type { RedisServer } from '../../../../test/support/redis-server.ts';
 import { startProxy } from '../../../../test/support/proxy.ts';
 import { until } from '../../../../test/support/wait.ts';
@@ -27,14 +28,6 @@ const cacheOn = ({ url }: RedisServer, scripts: ProtocolScripts) => started.cach
 
 async function readVersion(cache: RaceCache, inDatabase: number): Promise<number | undefined> {
   return (await cache.read('webform', 12, 'full', loadVersion(inDatabase))).record?.version;
-}
-
-async function follow(replica: RedisServer, primary: RedisServer): Promise<void> {
-  await replica.admin.replicaof('127.0.0.1', primary.port);
-  await until('the replica to be in step', async () => {
-    const info = await replica.admin.info('replication');
-    return info.includes('master_link_status:up') && (await primary.admin.wait(1, 1000)) >= 1;
-  });
 }
 
 async function promote(replica: RedisServer): Promise<void> {
