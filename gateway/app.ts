@@ -1,17 +1,16 @@
-import type { RequestListener, Server } from 'node:http';
-import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import type { OutgoingHttpHeaders, RequestListener, Server } from 'node:http';
 import { endpoints as contractEndpoints, health, type Endpoint } from '@content-platform/contract';
 import { beginSpan, inSpan, methodLabel, requestId, type TokenVerifier } from '@content-platform/chassis';
 import { authenticate, createAllowlist, findEndpoint, limitBody } from './guard/access.ts';
-import { cors, createCorsHeaders, createSecurityHeaders } from './guard/browser-headers.ts';
+import { cors, createCorsHeaders, securityHeaders } from './guard/browser-headers.ts';
 import { createClientAddress, createHeadCheck, readTarget } from './guard/head.ts';
 import { createLoadShedding } from './guard/load-shedding.ts';
 import { rateLimit, type RateLimits } from './guard/rate-limit.ts';
 import { createObserver, type ObserveOptions } from './observe.ts';
 import { createRefusal } from './replies/errors.ts';
-import { createDocuments, showHealth } from './replies/own-endpoints.ts';
+import { createOwnEndpoints } from './replies/own-endpoints.ts';
 import { answerProtocolErrors } from './replies/protocol-errors.ts';
-import type { EarlyStep, GatewayResponse, Middleware } from './request-context.ts';
+import type { GatewayRequest, GatewayResponse, Step } from './request-context.ts';
 import { timeouts as defaultTimeouts, type Timeouts } from './timeouts.ts';
 import { createResolve, type Resolve } from './upstream/connect.ts';
 import { createUpstream } from './upstream/upstream.ts';
@@ -40,27 +39,32 @@ interface Gateway {
 }
 
 /** Creates the context of a request. Load shedding runs earlier, so that a refusal costs little. */
-function startContext(request: Request, response: GatewayResponse, startedAt: number): void {
+function startContext(
+  request: GatewayRequest,
+  response: GatewayResponse,
+  startedAt: number,
+  headers: OutgoingHttpHeaders,
+): void {
   const id = requestId(request.headers['x-request-id'] as string | undefined);
   response.locals = {
     requestId: id,
     // The client's trace is linked and not joined: otherwise the client would decide which traces are kept.
     span: beginSpan(methodLabel(request.method), { kind: 'server', link: request.headers }),
     startedAt,
+    replyHeaders: { ...headers, 'x-request-id': id },
     address: '',
     path: '',
   };
-  response.setHeader('X-Request-Id', id);
 }
 
-/** Creates the step that calls the endpoint's handler. Throws if an endpoint has no handler. */
+/** Creates the step that answers the request. Throws if an endpoint has no step. */
 function answerEndpoint(
   endpoints: readonly Endpoint[],
-  answerOf: (endpoint: Endpoint) => Middleware | undefined,
-): Middleware {
-  const answers = new Map(endpoints.map((endpoint) => [endpoint, answerOf(endpoint)]));
+  stepOf: (endpoint: Endpoint) => Step | undefined,
+): Step {
+  const answers = new Map(endpoints.map((endpoint) => [endpoint, stepOf(endpoint)]));
   for (const [{ name }, answer] of answers) if (!answer) throw new Error(`endpoint ${name} has no handler`);
-  return (request, response, next) => answers.get(response.locals.endpoint!)!(request, response, next);
+  return (request, response) => answers.get(response.locals.endpoint!)!(request, response);
 }
 
 /** Creates the gateway: it checks every request and sends accepted requests to the service that owns the endpoint. */
@@ -88,58 +92,46 @@ export function createGateway(options: GatewayOptions): Gateway {
       createUpstream(name, new URL(address), shared),
     ]),
   );
-  const localHandlers: Record<string, Middleware> = {
-    health: showHealth(upstreams),
-    ...createDocuments(publicUrl),
-  };
+  const ownEndpoints = createOwnEndpoints(publicUrl, upstreams, refuse);
+  const headers = securityHeaders(publicUrl, options.hstsIncludeSubdomains ?? false);
 
   /** The steps of a request, in this order. The order of the errors is part of the contract. */
-  const steps = {
-    /** express parses the target, so these steps come first. */
-    beforeExpress: [
-      createSecurityHeaders(publicUrl, options.hstsIncludeSubdomains ?? false),
-      createObserver(options),
-      createClientAddress(options.trustedProxies),
-      head.refuse, // 400
-      readTarget, // 400
-    ] satisfies EarlyStep[],
-    inExpress: [
-      cors(corsHeaders, allowlist),
-      findEndpoint(allowlist), // 404, 405
-      authenticate(options.tokens, limits), // 401, 403
-      rateLimit(limits), // 429
-      limitBody, // 413, 415
-      answerEndpoint(
-        endpoints,
-        ({ name, service }) => localHandlers[name] ?? upstreams.get(service)?.forward,
-      ),
-    ] satisfies Middleware[],
-  };
+  const steps: readonly Step[] = [
+    createObserver(options),
+    createClientAddress(options.trustedProxies),
+    head.refuse, // 400
+    readTarget, // 400
+    cors(corsHeaders, allowlist),
+    findEndpoint(allowlist), // 404, 405
+    authenticate(options.tokens, limits), // 401, 403
+    rateLimit(limits), // 429
+    limitBody, // 413, 415
+    answerEndpoint(endpoints, ({ name, service }) => ownEndpoints[name] ?? upstreams.get(service)?.forward),
+  ];
 
-  const app = express();
-  app.disable('x-powered-by');
-  app.disable('etag');
-  app.use(...(steps.inExpress as RequestHandler[]));
-  app.use((error: unknown, request: Request, response: Response, _next: NextFunction) =>
-    refuse(request, response as GatewayResponse, error),
-  );
+  async function run(request: GatewayRequest, response: GatewayResponse): Promise<void> {
+    try {
+      for (const step of steps) {
+        const result = step(request, response);
+        // Waiting for a step that is synchronous would cost a turn of the microtask queue.
+        if ((result instanceof Promise ? await result : result) === false) return;
+      }
+    } catch (error) {
+      refuse(request, response, error);
+    }
+  }
 
-  function receive(request: Request, response: GatewayResponse): void {
+  function receive(request: GatewayRequest, response: GatewayResponse): void {
     if (head.inspect(request, response) !== false) shedding.admit(request, response); // 503
   }
 
-  function begin(request: Request, response: GatewayResponse, arrivedAt: number): void {
-    startContext(request, response, arrivedAt);
-    try {
-      for (const step of steps.beforeExpress) if (step(request, response) === false) return;
-    } catch (error) {
-      return refuse(request, response, error);
-    }
-    inSpan(response.locals.span, () => app(request, response));
+  function begin(request: GatewayRequest, response: GatewayResponse, arrivedAt: number): void {
+    startContext(request, response, arrivedAt, headers);
+    void inSpan(response.locals.span, () => run(request, response));
   }
 
   return {
-    app: (request, response) => receive(request as Request, response as GatewayResponse),
+    app: (request, response) => receive(request as GatewayRequest, response as GatewayResponse),
     configureServer(server) {
       server.setTimeout(timeouts.idle);
       answerProtocolErrors(server, logger, timeouts.drain, refuse);

@@ -7,7 +7,7 @@ import {
   statusOf,
   type SlowLog,
 } from '@content-platform/chassis';
-import { type RequestContext, onFinished, type EarlyStep } from './request-context.ts';
+import { type RequestContext, onFinished, type Step } from './request-context.ts';
 import type { GatewayMetrics } from './metrics.ts';
 
 const windowMs = 60_000;
@@ -76,7 +76,7 @@ function userIdOf({ caller }: RequestContext): string | undefined {
 }
 
 /** Creates the step that observes the duration of a sent reply and writes a log line, and a slow log row if it was slow. */
-export function createObserver({ metrics, logger, slowLog, slowRequestMs }: ObserveOptions): EarlyStep {
+export function createObserver({ metrics, logger, slowLog, slowRequestMs }: ObserveOptions): Step {
   const noteRefusal = createRefusalLog(logger);
   return (request, response) => {
     const context = response.locals;

@@ -1,6 +1,5 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { NextFunction, Request, Response } from 'express';
 import type { Endpoint } from '@content-platform/contract';
 import type { Caller, Span } from '@content-platform/chassis';
 
@@ -11,6 +10,8 @@ export interface RequestContext {
   span: Span | undefined;
   /** performance.now() when the head was read. */
   startedAt: number;
+  /** Headers of every reply, also of an error. The names are in lower case, like those of services. */
+  replyHeaders: OutgoingHttpHeaders;
   /** The client's IP address in canonical form; IPv4 addresses are not written as IPv6. */
   address: string;
   /** The path as the client sent it, checked by `checkTarget`; without the query. */
@@ -30,18 +31,15 @@ export interface RequestContext {
   answeredAt?: number;
 }
 
-/** express passes the context on as response.locals. */
-export type GatewayResponse = Response<unknown, RequestContext>;
+/** A request whose head was read. */
+export type GatewayRequest = IncomingMessage & { method: string; url: string };
+export type GatewayResponse = ServerResponse<GatewayRequest> & { locals: RequestContext };
 
-/** A step of a request within express: throws HttpError, calls next, or answers. */
-export type Middleware = (
-  request: Request,
+/** A step of a request: throws HttpError, or returns false if it has answered or the request must not continue. */
+export type Step = (
+  request: GatewayRequest,
   response: GatewayResponse,
-  next: NextFunction,
-) => void | Promise<void>;
-
-/** A step of a request before express: throws HttpError, or returns false if the request ends here. */
-export type EarlyStep = (request: Request, response: GatewayResponse) => boolean | void;
+) => boolean | void | Promise<boolean | void>;
 
 const callbacks = new WeakMap<ServerResponse, Set<() => void>>();
 

@@ -1,5 +1,4 @@
 import { Transform, type Duplex } from 'node:stream';
-import type { Request } from 'express';
 import type { Endpoint } from '@content-platform/contract';
 import {
   authorize,
@@ -13,7 +12,7 @@ import {
   requestMethods,
   type TokenVerifier,
 } from '@content-platform/chassis';
-import type { Middleware } from '../request-context.ts';
+import type { GatewayRequest, RequestContext, Step } from '../request-context.ts';
 import type { RateLimits } from './rate-limit.ts';
 
 type Methods = ReadonlyMap<string, Endpoint>;
@@ -54,35 +53,35 @@ export function createAllowlist(endpoints: readonly Endpoint[]): Allowlist {
 }
 
 /** Finds the endpoint. Throws 404, or 405 with Allow. */
-export function findEndpoint(allowlist: Allowlist): Middleware {
-  return (request, response, next) => {
+export function findEndpoint(allowlist: Allowlist): Step {
+  return (request, response) => {
     const methods = allowlist(response.locals.path);
     if (!methods) throw new HttpError('not_found', 'The path was not found.');
     const endpoint = methods.get(request.method);
     if (!endpoint) throw methodNotAllowed(request.method, methods.keys());
     response.locals.endpoint = endpoint;
-    next();
   };
 }
 
 /** Verifies the access token. Throws 401, 403 if it does not allow the request, 429 for many bad tokens of an address. */
-export function authenticate(tokens: TokenVerifier, limits: RateLimits): Middleware {
-  return async (request, response, next) => {
-    const { locals: context } = response;
-    const endpoint = context.endpoint!;
-    if (endpoint.access === 'public') return next();
-    const token = bearerToken(request.headers.authorization);
+export function authenticate(tokens: TokenVerifier, limits: RateLimits): Step {
+  async function check(context: RequestContext, endpoint: Endpoint, header: string | undefined) {
+    const token = bearerToken(header);
     context.caller = await tokens.verify(token).catch(async (error: unknown) => {
       if (error instanceof HttpError && error.status === 401) await limits.countBadToken(context);
       throw error;
     });
     authorize(context.caller, endpoint);
-    next();
+  }
+
+  return ({ headers }, { locals: context }) => {
+    const endpoint = context.endpoint!;
+    return endpoint.access === 'public' ? undefined : check(context, endpoint, headers.authorization);
   };
 }
 
 /** Reads the whole body. Rejects with 413 as soon as it is too large, and if the client disconnects. */
-function readBody(request: Request, maxBytes: number): Promise<Buffer> {
+function readBody(request: GatewayRequest, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -98,7 +97,7 @@ function readBody(request: Request, maxBytes: number): Promise<Buffer> {
 }
 
 /** Counts a streamed body. It is destroyed with 413 or 400 (disconnected); the request stays readable for a reply. */
-function countBody(request: Request, maxBytes: number): Duplex {
+function countBody(request: GatewayRequest, maxBytes: number): Duplex {
   let bytes = 0;
   const counted = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -121,14 +120,12 @@ function countBody(request: Request, maxBytes: number): Duplex {
  * Accepts the contract's kinds and sizes of body. Bodies are buffered, so that a slow client occupies no connection to
  * a service and no incomplete body reaches it. Uploads are streamed.
  */
-export const limitBody: Middleware = async (request, { locals: context }, next) => {
-  if (!hasBody(request)) return next();
+export const limitBody: Step = (request, { locals: context }) => {
+  if (!hasBody(request)) return;
   const { body } = context.endpoint!;
   if (!body) throw new HttpError('malformed_request', 'The endpoint accepts no body.');
-  if (checkBodyHeaders(request, body) !== 'multipart') context.body = await readBody(request, body.maxBytes);
-  else {
-    context.bodyStream = countBody(request, body.maxBytes);
-    request.once('end', () => (context.bodyEndedAt = performance.now()));
-  }
-  next();
+  if (checkBodyHeaders(request, body) !== 'multipart')
+    return readBody(request, body.maxBytes).then((whole) => void (context.body = whole));
+  context.bodyStream = countBody(request, body.maxBytes);
+  request.once('end', () => (context.bodyEndedAt = performance.now()));
 };

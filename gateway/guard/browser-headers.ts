@@ -1,12 +1,17 @@
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import helmet from 'helmet';
-import type { EarlyStep, Middleware } from '../request-context.ts';
+import type { Step } from '../request-context.ts';
 import type { Allowlist } from './access.ts';
 
 const oneYearSeconds = 31_536_000;
 
-/** Creates the step that sets security headers for browsers; HSTS only if `publicUrl` is https. */
-export function createSecurityHeaders(publicUrl: string, includeSubDomains: boolean): EarlyStep {
+/** Returns helmet's security headers for browsers; HSTS only if `publicUrl` is https. */
+export function securityHeaders(publicUrl: string, includeSubDomains: boolean): OutgoingHttpHeaders {
+  const headers: OutgoingHttpHeaders = {};
+  const recorder = {
+    setHeader: (name: string, value: string) => void (headers[name.toLowerCase()] = value),
+    removeHeader: () => undefined,
+  } as unknown as ServerResponse;
   const set = helmet({
     // Replies of an API are data: a browser that shows a reply must load and run nothing. Pages set their own policy.
     contentSecurityPolicy: {
@@ -19,7 +24,8 @@ export function createSecurityHeaders(publicUrl: string, includeSubDomains: bool
       includeSubDomains,
     },
   });
-  return (request, response) => set(request, response, () => undefined);
+  set({} as IncomingMessage, recorder, () => undefined);
+  return headers;
 }
 
 const exposed = 'ETag, Retry-After, X-Cache, X-Request-Id';
@@ -38,23 +44,26 @@ export function createCorsHeaders(origins: readonly string[]): CorsHeaders {
 }
 
 /** Lets pages of allowed origins call the API, and answers preflights. No credentials: tokens are in Authorization. */
-export function cors(headersFor: CorsHeaders, allowlist: Allowlist): Middleware {
-  return (request, response, next) => {
+export function cors(headersFor: CorsHeaders, allowlist: Allowlist): Step {
+  return (request, response) => {
+    const { replyHeaders, path } = response.locals;
     // Sent for every origin: a cache must not return a reply without CORS headers to an allowed origin.
-    response.vary('Origin');
+    replyHeaders.vary = 'Origin';
     const headers = headersFor(request);
-    if (!headers) return next();
-    response.set(headers);
+    if (!headers) return;
+    Object.assign(replyHeaders, headers);
     const isPreflight =
       request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined;
-    const methods = allowlist(response.locals.path);
-    if (!isPreflight || !methods) return next();
+    const methods = allowlist(path);
+    if (!isPreflight || !methods) return;
     const endpointHeaders = [...methods.values()].flatMap(({ headers: asked = {} }) => Object.keys(asked));
-    response.set({
+    response.writeHead(204, {
+      ...replyHeaders,
       'Access-Control-Allow-Methods': [...methods.keys()].join(', '),
       'Access-Control-Allow-Headers': [...new Set([...common, ...endpointHeaders])].join(', '),
       'Access-Control-Max-Age': preflightSeconds,
     });
-    response.status(204).end();
+    response.end();
+    return false;
   };
 }

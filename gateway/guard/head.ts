@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { type Socket, isIP } from 'node:net';
 import { HttpError } from '@content-platform/chassis';
 import ipaddr from 'ipaddr.js';
-import type { EarlyStep } from '../request-context.ts';
+import type { Step } from '../request-context.ts';
 
 const malformed = (message: string) =>
   new HttpError('malformed_request', message, { headers: { Connection: 'close' } });
@@ -29,7 +29,7 @@ export function createHeadCheck() {
   const isMalformed = (request: IncomingMessage): boolean => problems.has(request);
 
   /** Ignores requests after a malformed head: they may be part of its body. */
-  const inspect: EarlyStep = (request, response) => {
+  const inspect: Step = (request, response) => {
     if (ended.has(request.socket)) return false;
     const problem = problemOf(request);
     if (problem !== undefined) {
@@ -40,7 +40,7 @@ export function createHeadCheck() {
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
   };
 
-  const refuse: EarlyStep = (request) => {
+  const refuse: Step = (request) => {
     const problem = problems.get(request);
     if (problem !== undefined) throw malformed(problem);
   };
@@ -98,7 +98,7 @@ export function checkTarget(target: string): string {
 }
 
 /** Checks the request's target and stores its path in the context. */
-export const readTarget: EarlyStep = (request, { locals: context }) => {
+export const readTarget: Step = (request, { locals: context }) => {
   context.path = checkTarget(request.url);
 };
 
@@ -113,7 +113,7 @@ function parse(text: string): Address | undefined {
  * Creates the step that finds the client's address: the rightmost hop of X-Forwarded-For that is no trusted proxy
  * (CIDRs), because that hop wrote everything further left.
  */
-export function createClientAddress(trustedProxies: readonly string[]): EarlyStep {
+export function createClientAddress(trustedProxies: readonly string[]): Step {
   const networks = trustedProxies.map((cidr) => ipaddr.parseCIDR(cidr));
   const isTrusted = (address: Address) =>
     networks.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));

@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Request } from 'express';
 import { hasBody, HttpError, requestId } from '@content-platform/chassis';
 import { sendError } from '../replies/errors.ts';
-import type { GatewayResponse } from '../request-context.ts';
+import type { GatewayRequest, GatewayResponse } from '../request-context.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { CorsHeaders } from './browser-headers.ts';
 
@@ -19,10 +18,10 @@ const rateOverMs = 500;
 const measureMs = 100;
 
 /** Begins to work on a request that arrived at `arrivedAt` (performance.now()). */
-type Begin = (request: Request, response: GatewayResponse, arrivedAt: number) => void;
+type Begin = (request: GatewayRequest, response: GatewayResponse, arrivedAt: number) => void;
 
 interface LoadShedding {
-  admit(request: Request, response: GatewayResponse): void;
+  admit(request: GatewayRequest, response: GatewayResponse): void;
   stop(): void;
 }
 
@@ -32,7 +31,7 @@ interface LoadSheddingOptions {
   corsHeaders: CorsHeaders;
   drainMs: number;
   /** Whether a request neither waits nor is refused. */
-  isExempt: (request: Request) => boolean;
+  isExempt: (request: GatewayRequest) => boolean;
   /** Whether clients share connections, as behind a proxy: then a refusal must not delay other requests. */
   areConnectionsShared: boolean;
 }
@@ -168,7 +167,7 @@ export function createLoadShedding(options: LoadSheddingOptions): LoadShedding {
     });
   }
 
-  function refuse(request: Request, response: GatewayResponse): void {
+  function refuse(request: GatewayRequest, response: GatewayResponse): void {
     metrics.requestsShed.inc();
     const headers = { Vary: 'Origin', ...corsHeaders(request) };
     const id = requestId(request.headers['x-request-id'] as string | undefined);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { HttpError, redisTimeoutMs } from '@content-platform/chassis';
 import { startRedis } from '../../test/support/redis-server.ts';
@@ -105,12 +106,16 @@ test('counts requests with a token per user or client, across IP addresses', asy
 
 test('two gateways share counts in Redis keys that expire', async () => {
   await start({ scale: five });
+  const counted = (count: string) =>
+    until(`Redis counts ${count}`, async () => (await redis.admin.get('rate:health:1.2.3.4')) === count);
   expect(await passed(3)).toBe(3);
+  await counted('3');
   await start({ scale: five });
-  expect(await passed(10)).toBe(2);
+  expect(await passed(1)).toBe(1);
+  await counted('4');
+  expect(await passed(10)).toBe(1);
+  await counted('5');
   expect(await redis.admin.keys('*')).toEqual(['rate:health:1.2.3.4']);
-  // A refusal sends no command to Redis.
-  expect(await redis.admin.get('rate:health:1.2.3.4')).toBe('5');
   const ttl = await redis.admin.pttl('rate:health:1.2.3.4');
   expect(ttl).toBeGreaterThan(0);
   expect(ttl).toBeLessThanOrEqual(60_000);
@@ -212,35 +217,71 @@ describe('without Redis', () => {
     expect(await passed(7)).toBe(5);
   });
 
-  test('while Redis hangs, only one request a second waits; afterwards Redis counts again', async () => {
-    await start({ scale: 10 / 600, redisTimeout: redisTimeoutMs });
+  /** Waits until Redis counts the requests of a new address again. */
+  async function untilRedisCounts(request: Asking): Promise<void> {
     let tries = 0;
-    const untilRedisCounts = () =>
-      until('Redis counts all', async () => {
-        fixture.skipTime(1_000);
-        await passed(1);
-        const from = `3.3.3.${(tries += 1)}`;
-        await passed(5, { from });
-        return (await redis.admin.get(`rate:health:${from}`)) === '5';
-      });
-    await untilRedisCounts();
+    const key = `rate:${request.path === '/api/login' ? 'login' : 'health'}`;
+    await until('Redis counts all', async () => {
+      fixture.skipTime(1_000);
+      const from = `3.3.3.${(tries += 1)}`;
+      await passed(5, { ...request, from });
+      // The test's clock stands still, but timers run.
+      await sleep(300);
+      return (await redis.admin.get(`${key}:${from}`)) === '5';
+    });
+  }
+
+  test('while Redis hangs, one guess a second waits; afterwards Redis counts again', async () => {
+    await start({ redisTimeout: redisTimeoutMs });
+    const login = { path: '/api/login', body: '{}' };
+    await untilRedisCounts(login);
     const sent = jest.spyOn(fixture.gateway.redis as Redis, 'sendCommand');
     redis.pause();
     try {
-      // 20 concurrent requests share the wait.
-      const together = await Promise.all(Array.from({ length: 20 }, () => ask({ from: '1.1.1.1' })));
-      expect(together.filter(({ status }) => status !== 429)).toHaveLength(10);
+      // 80 concurrent requests share the wait.
+      const together = await Promise.all(
+        Array.from({ length: 80 }, () => ask({ ...login, from: '1.1.1.1' })),
+      );
+      expect(together.filter(({ status }) => status !== 429)).toHaveLength(60);
       const commands = sent.mock.calls.length;
       expect(commands).toBeGreaterThan(0);
-      await passed(5);
+      await passed(5, login);
       expect(sent).toHaveBeenCalledTimes(commands);
       fixture.skipTime(1_000);
-      await passed(5);
+      await passed(5, login);
       expect(sent.mock.calls.length).toBeGreaterThan(commands);
       expect(sent.mock.calls.length).toBeLessThan(commands + 5);
     } finally {
       redis.resume();
     }
-    await untilRedisCounts();
+    await untilRedisCounts(login);
   });
+
+  test('while Redis hangs, no other request waits, and the process counts', async () => {
+    await start({ scale: 10 / 600 });
+    await untilRedisCounts({});
+    redis.pause();
+    try {
+      const together = await Promise.all(Array.from({ length: 20 }, () => ask({ from: '1.1.1.1' })));
+      expect(together.filter(({ status }) => status !== 429)).toHaveLength(10);
+    } finally {
+      redis.resume();
+    }
+    await until('Redis has the count', async () => (await redis.admin.get('rate:health:1.1.1.1')) === '10');
+    await untilRedisCounts({});
+  });
+});
+
+test('a limit is exceeded by the requests of 200 ms at most, and a new window begins empty', async () => {
+  await start({ scale: 3_000 / 600 });
+  const sent = jest.spyOn(fixture.gateway.redis as Redis, 'sendCommand');
+  expect(await passed(200)).toBe(200);
+  await until('Redis has the count', async () => (await redis.admin.get('rate:health:1.2.3.4')) === '200');
+  // The requests share commands.
+  expect(sent.mock.calls.length).toBeLessThan(50);
+  await redis.admin.set('rate:health:1.2.3.4', '3000', 'KEEPTTL');
+  await until('the requests at other gateways count', async () => (await passed(1)) === 0);
+  await redis.admin.del('rate:health:1.2.3.4');
+  fixture.skipTime(61_000);
+  expect(await passed(5)).toBe(5);
 });

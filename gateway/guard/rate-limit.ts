@@ -10,18 +10,13 @@ import {
   type RedisClient,
 } from '@content-platform/chassis';
 import type { GatewayMetrics } from '../metrics.ts';
-import {
-  onFinished,
-  type GatewayResponse,
-  type Middleware,
-  type RequestContext,
-} from '../request-context.ts';
+import { onFinished, type GatewayResponse, type RequestContext, type Step } from '../request-context.ts';
 import { rateLimitAddress } from './head.ts';
 
 /** Each function throws 429 with Retry-After when the limit is exceeded. */
 export interface RateLimits {
   /** Counts the request in its endpoint's limit, and as in flight until its reply was sent. */
-  count(response: GatewayResponse): Promise<void>;
+  count(response: GatewayResponse): Promise<void> | void;
   countBadToken(context: RequestContext): Promise<void>;
 }
 
@@ -31,45 +26,138 @@ const badTokens: RateLimit = { requests: 300, seconds: 60 };
 /** A fifth of maxRequests in app.ts, so that a single caller cannot fill the queue of a service. */
 export const maxInFlight = 100;
 
-/** Counts one more request of `subject`; resolves with the ms until the next is allowed if this exceeds the limit. */
-type Limiter = (subject: string) => Promise<number | undefined>;
+/** Counts one more request of `subject`; returns the ms until the next is allowed if this exceeds the limit. */
+type Limiter = (subject: string) => Promise<number | undefined> | number | undefined;
+
+/** Limits on guessing wait for Redis. All others add their counts to Redis in this interval. */
+const syncIntervalMs = 200;
+
+/** The requests of one subject in its current window. */
+interface Count {
+  /** Requests that Redis does not know yet. */
+  pending: number;
+  /** Requests at all gateways, when Redis was last asked, and those that are being added. */
+  known: number;
+  /** performance.now() */
+  endsAt: number;
+}
 
 /**
- * Counts in Redis under `rate:<name>:<subject>` for all gateways together, or in this process while Redis is
- * unavailable. rate-limiter-flexible's insuranceLimiter would hide Redis's errors from the breaker.
+ * Adds to a subject's count. Resolves with the count and whether it exceeds the limit, or throws Redis's error.
+ * rate-limiter-flexible's insuranceLimiter would hide Redis's errors from the breaker.
  */
-export function createLimiter(
+async function add(limiter: RateLimiterRedis | RateLimiterMemory, subject: string, points = 1) {
+  try {
+    return { isExceeded: false, result: await limiter.consume(subject, points) };
+  } catch (rejection) {
+    if (rejection instanceof RateLimiterRes) return { isExceeded: true, result: rejection };
+    throw rejection;
+  }
+}
+
+/**
+ * Allows exactly `requests` in `seconds`, counted in Redis under `rate:<name>:<subject>` for all gateways together, or in
+ * this process while Redis is unavailable.
+ */
+export function createExactLimiter(
   redis: RedisClient,
   breaker: Breaker,
   name: string,
   { requests, seconds }: RateLimit,
-): Limiter {
+): (subject: string) => Promise<number | undefined> {
   const options = { points: requests, duration: seconds, keyPrefix: `rate:${name}` };
   const memory = new RateLimiterMemory(options);
   // A subject over its limit is blocked in memory until the window ends, without a command to Redis.
   const shared = new RateLimiterRedis({ ...options, storeClient: redis, inMemoryBlockOnConsumed: requests });
 
-  async function consume(limiter: RateLimiterMemory | RateLimiterRedis, subject: string) {
-    try {
-      await limiter.consume(subject);
-      return undefined;
-    } catch (rejection) {
-      if (rejection instanceof RateLimiterRes) return rejection.msBeforeNext;
-      throw rejection;
-    }
-  }
-
   return async (subject) => {
     if (breaker.allows()) {
       try {
-        const waitMs = await consume(shared, subject);
+        const { isExceeded, result } = await add(shared, subject);
         breaker.report(true);
-        return waitMs;
+        return isExceeded ? result.msBeforeNext : undefined;
       } catch (error) {
         breaker.report(false, error);
       }
     }
-    return consume(memory, subject);
+    const { isExceeded, result } = await add(memory, subject);
+    return isExceeded ? result.msBeforeNext : undefined;
+  };
+}
+
+/**
+ * Creates limiters that count in this process, and add their counts to Redis at a subject's first request and then every
+ * 200 ms. Together, gateways exceed a limit by at most the requests that arrive within 200 ms. While Redis is unavailable,
+ * each gateway counts its own requests.
+ */
+export function createSyncedLimiters(redis: RedisClient, breaker: Breaker) {
+  /** Adds a count's pending requests to Redis. */
+  type Sync = () => Promise<void>;
+  let due = new Set<Sync>();
+  let timer: NodeJS.Timeout | undefined;
+
+  function syncAll(): void {
+    timer = undefined;
+    const all = due;
+    due = new Set();
+    for (const sync of all) void sync();
+  }
+
+  function syncLater(sync: Sync): void {
+    due.add(sync);
+    timer ??= setTimeout(syncAll, syncIntervalMs).unref();
+  }
+
+  return (name: string, { requests, seconds }: RateLimit): Limiter => {
+    const options = { points: requests, duration: seconds, keyPrefix: `rate:${name}` };
+    const shared = new RateLimiterRedis({ ...options, storeClient: redis });
+    /** The oldest window first. */
+    const counts = new Map<string, Count>();
+
+    function begin(subject: string, now: number) {
+      for (const [old, { endsAt }] of counts) {
+        if (endsAt > now) break;
+        counts.delete(old);
+      }
+      const count = { pending: 0, known: 0, endsAt: now + seconds * 1_000 };
+      async function sync(): Promise<void> {
+        if (performance.now() >= count.endsAt) return;
+        const added = count.pending;
+        if (added === 0) {
+          // Redis has the count, and many subjects send few requests. A subject over its limit stays.
+          if (count.known < requests && counts.get(subject) === count) counts.delete(subject);
+          return;
+        }
+        syncLater(sync);
+        if (!breaker.allows()) return;
+        count.pending = 0;
+        count.known += added;
+        try {
+          const { consumedPoints, msBeforeNext } = (await add(shared, subject, added)).result;
+          breaker.report(true);
+          count.known = consumedPoints;
+          count.endsAt = performance.now() + msBeforeNext;
+        } catch (error) {
+          breaker.report(false, error);
+          count.known -= added;
+          count.pending += added;
+        }
+      }
+      counts.delete(subject);
+      counts.set(subject, count);
+      // Another gateway may have counted already. Requests of this turn of the event loop are added together.
+      setImmediate(sync);
+      return count;
+    }
+
+    return (subject) => {
+      const now = performance.now();
+      let count = counts.get(subject);
+      if (!count || count.endsAt <= now) count = begin(subject, now);
+      if (count.known + count.pending >= requests) return count.endsAt - now;
+      count.pending += 1;
+      return undefined;
+    };
   };
 }
 
@@ -105,12 +193,15 @@ export function createRateLimits(
   logger: Logger,
 ): RateLimits {
   const breaker = createBreaker(logger, 'rate limits are counted in this process: Redis does not count them');
-  const limiter = (name: string, { requests, seconds, guessing }: RateLimit): Limiter | undefined => {
-    const scaled = guessing ? requests : Math.ceil(requests * scale);
-    return scaled > 0 ? createLimiter(redis, breaker, name, { requests: scaled, seconds }) : undefined;
+  const createSynced = createSyncedLimiters(redis, breaker);
+  const scaled = (limit: RateLimit): RateLimit => ({ ...limit, requests: Math.ceil(limit.requests * scale) });
+  const limiter = (name: string, limit: RateLimit): Limiter | undefined => {
+    if (limit.guessing) return createExactLimiter(redis, breaker, name, limit);
+    return scale > 0 ? createSynced(name, scaled(limit)) : undefined;
   };
   const limiters = new Map(endpoints.map(({ name, rateLimit }) => [name, limiter(name, rateLimit)]));
-  const badTokenLimiter = limiter('bad-token', badTokens);
+  const badTokenLimiter =
+    scale > 0 ? createExactLimiter(redis, breaker, 'bad-token', scaled(badTokens)) : undefined;
   const enterInFlight = scale > 0 ? createInFlight() : () => true;
 
   function refuse(endpoint: Endpoint, reason: string, seconds: number): never {
@@ -121,26 +212,27 @@ export function createRateLimits(
     });
   }
 
-  async function check(limit: Limiter | undefined, subject: string, endpoint: Endpoint): Promise<void> {
-    const waitMs = await limit?.(subject);
+  function refuseIf(waitMs: number | undefined, endpoint: Endpoint): void {
     if (waitMs !== undefined) refuse(endpoint, 'Too many requests', Math.max(1, Math.ceil(waitMs / 1000)));
   }
 
   return {
-    async count(response) {
+    count(response) {
       const { locals: context } = response;
       const endpoint = context.endpoint!;
       const subject = context.caller ? actorOf(context.caller) : rateLimitAddress(context.address);
       if (!enterInFlight(subject, response)) refuse(endpoint, 'Too many requests at once', 1);
-      await check(limiters.get(endpoint.name), subject, endpoint);
+      const waitMs = limiters.get(endpoint.name)?.(subject);
+      if (waitMs instanceof Promise) return waitMs.then((ms) => refuseIf(ms, endpoint));
+      refuseIf(waitMs, endpoint);
     },
-    countBadToken: ({ address, endpoint }) => check(badTokenLimiter, rateLimitAddress(address), endpoint!),
+    async countBadToken({ address, endpoint }) {
+      refuseIf(await badTokenLimiter?.(rateLimitAddress(address)), endpoint!);
+    },
   };
 }
 
-export function rateLimit(limits: RateLimits): Middleware {
-  return async (_request, response, next) => {
-    await limits.count(response);
-    next();
-  };
-}
+export const rateLimit =
+  (limits: RateLimits): Step =>
+  (_request, response) =>
+    limits.count(response);

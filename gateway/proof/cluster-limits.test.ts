@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { createBreaker, createLogger, createRedis } from '@content-platform/chassis';
-import { createLimiter } from '../guard/rate-limit.ts';
+import { createExactLimiter } from '../guard/rate-limit.ts';
 import { startCluster } from '../../test/support/redis-cluster.ts';
 import { until } from '../../test/support/wait.ts';
 
@@ -11,7 +11,7 @@ test('two gateways share counts in a Redis Cluster', async () => {
   try {
     const breaker = createBreaker(logger, 'nothing may go wrong here');
     const limiters = clients.map((redis) =>
-      createLimiter(redis, breaker, 'test', { requests: 5, seconds: 600 }),
+      createExactLimiter(redis, breaker, 'test', { requests: 5, seconds: 600 }),
     );
     for (const redis of clients)
       await until('Redis is connected', async () => (await redis.ping()) === 'PONG');

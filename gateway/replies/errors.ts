@@ -18,8 +18,8 @@ export function errorReply(error: HttpError, requestId: string) {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),
     'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
-    'X-Request-Id': requestId,
+    'x-content-type-options': 'nosniff',
+    'x-request-id': requestId,
     ...error.headers,
   };
   return { headers, body };
@@ -42,7 +42,8 @@ export function sendError(
   const context = response.locals;
   // A streamed request no longer has the client's headers: the request to the service has them.
   const isArriving = (hasBody(request) || context?.bodyStream !== undefined) && !request.complete;
-  response.writeHead(error.status, { ...headers, ...more, ...(isArriving && { Connection: 'close' }) });
+  const closing = isArriving && { Connection: 'close' };
+  response.writeHead(error.status, { ...context?.replyHeaders, ...headers, ...more, ...closing });
   if (!isArriving) return void response.end(body);
   response.write(body);
   if (context) context.answeredAt = performance.now();

@@ -2,14 +2,16 @@ import { readFileSync } from 'node:fs';
 import { etagOf, HttpError, matchesIfNoneMatch } from '@content-platform/chassis';
 import { asyncapi } from '@content-platform/contract/asyncapi';
 import { openapi } from '@content-platform/contract/openapi';
-import type { Middleware } from '../request-context.ts';
+import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import type { GatewayResponse, Step } from '../request-context.ts';
+import type { Refuse } from './errors.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 
 const ours = (name: string) => readFileSync(new URL(`docs/${name}`, import.meta.url));
 const swagger = (name: string) => readFileSync(new URL(import.meta.resolve(`swagger-ui-dist/${name}`)));
 
 /** Creates the handler that returns this content, or 304 if the client has the current version. */
-function serve(type: string, content: string | Buffer, headers: Record<string, string> = {}): Middleware {
+function serve(type: string, content: string | Buffer, headers: Record<string, string> = {}): RequestHandler {
   const body = Buffer.from(content);
   const etag = etagOf(body);
   return (request, response) => {
@@ -36,10 +38,10 @@ function pagePolicy(publicUrl: string): string {
 }
 
 /** Creates the handlers of the API documents and of the page that shows them, by the endpoint's name. */
-export function createDocuments(publicUrl: string): Record<string, Middleware> {
+function createDocuments(publicUrl: string): Record<string, RequestHandler> {
   const json = (value: unknown) => serve('application/json; charset=utf-8', JSON.stringify(value));
   const script = 'text/javascript; charset=utf-8';
-  const assets = new Map<string, Middleware>([
+  const assets = new Map<string, RequestHandler>([
     ['start.js', serve(script, ours('start.js'))],
     ['swagger-ui-bundle.js', serve(script, swagger('swagger-ui-bundle.js'))],
     ['swagger-ui.css', serve('text/css; charset=utf-8', swagger('swagger-ui.css'))],
@@ -52,7 +54,7 @@ export function createDocuments(publicUrl: string): Record<string, Middleware> {
       'Content-Security-Policy': pagePolicy(publicUrl),
     }),
     docsAsset(request, response, next) {
-      const { path } = response.locals;
+      const { path } = (response as GatewayResponse & Response).locals;
       const asset = assets.get(path.slice(path.lastIndexOf('/') + 1));
       if (!asset) throw new HttpError('not_found', 'The file was not found.');
       return asset(request, response, next);
@@ -61,7 +63,7 @@ export function createDocuments(publicUrl: string): Record<string, Middleware> {
 }
 
 /** Creates the handler of /health, which lists the reachable services. The status is always 200: the gateway is up. */
-export function showHealth(upstreams: ReadonlyMap<string, Upstream>): Middleware {
+function showHealth(upstreams: ReadonlyMap<string, Pick<Upstream, 'isUp'>>): RequestHandler {
   return async (_request, response) => {
     const states = await Promise.all(
       [...upstreams].map(async ([name, { isUp }]) => [name, await isUp()] as const),
@@ -71,4 +73,28 @@ export function showHealth(upstreams: ReadonlyMap<string, Upstream>): Middleware
       services: Object.fromEntries(states.map(([name, isUp]) => [name, isUp ? 'up' : 'down'])),
     });
   };
+}
+
+/** Creates the step of each endpoint that the gateway answers itself, with express, by the endpoint's name. */
+export function createOwnEndpoints(
+  publicUrl: string,
+  upstreams: ReadonlyMap<string, Pick<Upstream, 'isUp'>>,
+  refuse: Refuse,
+): Record<string, Step> {
+  const handlers = { health: showHealth(upstreams), ...createDocuments(publicUrl) };
+  const toStep = (handler: RequestHandler): Step => {
+    const app = express();
+    app.disable('x-powered-by');
+    app.disable('etag');
+    app.use(handler);
+    app.use((error: unknown, request: Request, response: Response, _next: NextFunction) =>
+      refuse(request, response as Response & GatewayResponse, error),
+    );
+    return (request, response) => {
+      for (const [name, value] of Object.entries(response.locals.replyHeaders))
+        response.setHeader(name, value!);
+      app(request, response);
+    };
+  };
+  return Object.fromEntries(Object.entries(handlers).map(([name, handler]) => [name, toStep(handler)]));
 }

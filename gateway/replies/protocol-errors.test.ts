@@ -20,7 +20,7 @@ function errorOf(raw: string): string {
   const envelope = JSON.parse(body) as { error: string; code: number; request_id: string };
   expect(envelope.code).toBe(statusOf(raw));
   expect(envelope.request_id).toMatch(/^[0-9a-f-]{36}$/);
-  expect(raw).toContain(`X-Request-Id: ${envelope.request_id}`);
+  expect(raw).toMatch(new RegExp(`^X-Request-Id: ${envelope.request_id}\r$`, 'im'));
   expect(raw).toMatch(/^Connection: close\r$/m);
   return envelope.error;
 }

@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Request } from 'express';
 import {
   beginSpan,
   endRequestSpan,
@@ -11,7 +10,7 @@ import {
 } from '@content-platform/chassis';
 import type { GatewayMetrics, UpstreamReason } from '../metrics.ts';
 import type { Refuse } from '../replies/errors.ts';
-import { onFinished, type GatewayResponse } from '../request-context.ts';
+import { onFinished, type GatewayRequest, type GatewayResponse } from '../request-context.ts';
 import { ConnectionFailed } from './connect.ts';
 import {
   type Instance,
@@ -46,7 +45,7 @@ type EndReason = 'complete' | 'disconnected' | 'refused' | UpstreamReason;
 
 interface Attempt {
   readonly service: Service;
-  readonly request: Request;
+  readonly request: GatewayRequest;
   readonly response: GatewayResponse;
   readonly headers: IncomingHttpHeaders;
   readonly span: Span | undefined;
@@ -64,7 +63,7 @@ interface Attempt {
 /** Sends a checked request to the service and its reply to the client. Calls `releaseSlot` when the service is done. */
 export function startAttempt(
   service: Service,
-  request: Request,
+  request: GatewayRequest,
   response: GatewayResponse,
   releaseSlot: Release,
 ): void {
@@ -133,7 +132,7 @@ function passHeaders(attempt: Attempt, status: number, headers: IncomingHttpHead
       throw new Error(`the reply ${status} does not come from the service`);
     const passed = replyHeaders(headers, context.endpoint);
     if (!request.complete) passed.connection = 'close';
-    response.writeHead(status, passed);
+    response.writeHead(status, { ...context.replyHeaders, ...passed });
   } catch (error) {
     handleError(attempt, error);
     return false;

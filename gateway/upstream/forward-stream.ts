@@ -1,8 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import type { Request } from 'express';
 import { createProxyMiddleware } from 'http-proxy-middleware';
 import { endAfterBody } from '@content-platform/chassis';
-import type { GatewayResponse } from '../request-context.ts';
+import type { GatewayRequest, GatewayResponse } from '../request-context.ts';
 import type { Instance, Transfer, TransferEvents, Transport } from './transport.ts';
 
 interface ProxiedTransfer extends Transfer {
@@ -18,7 +17,7 @@ interface ProxiedTransfer extends Transfer {
 export function createForwardStream(url: URL, drainMs: number): Transport {
   const transfers = new WeakMap<GatewayResponse, ProxiedTransfer>();
 
-  const proxy = createProxyMiddleware<Request, GatewayResponse>({
+  const proxy = createProxyMiddleware<GatewayRequest, GatewayResponse>({
     // The only hook that sees the options of a single request.
     router(_request, response, options) {
       const { address, agent } = transfers.get(response!)!.instance;
@@ -53,7 +52,7 @@ export function createForwardStream(url: URL, drainMs: number): Transport {
     });
   }
 
-  function pass(reply: IncomingMessage, request: Request, response: GatewayResponse): void {
+  function pass(reply: IncomingMessage, request: GatewayRequest, response: GatewayResponse): void {
     const { events, abort } = transfers.get(response)!;
     reply.once('error', (error) => events.onError(error));
     if (!events.onHeaders(reply.statusCode!, reply.headers)) return void reply.destroy();

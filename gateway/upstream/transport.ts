@@ -1,8 +1,7 @@
 import type { Agent, IncomingHttpHeaders } from 'node:http';
-import type { Request } from 'express';
 import type { Client } from 'undici';
 import { HttpError, unavailable } from '@content-platform/chassis';
-import type { GatewayResponse } from '../request-context.ts';
+import type { GatewayRequest, GatewayResponse } from '../request-context.ts';
 import type { UpstreamReason } from '../metrics.ts';
 import { ConnectionFailed } from './connect.ts';
 
@@ -55,7 +54,7 @@ export interface TransferEvents {
 
 /** Sends a request, with these `headers` and the body in `response.locals`, to an instance of a service. */
 export type Transport = (
-  request: Request,
+  request: GatewayRequest,
   headers: IncomingHttpHeaders,
   response: GatewayResponse,
   instance: Instance,

@@ -1,5 +1,5 @@
 import { createSemaphore, type Release } from '@content-platform/chassis';
-import { onFinished, type GatewayResponse, type Middleware } from '../request-context.ts';
+import { onFinished, type GatewayRequest, type GatewayResponse, type Step } from '../request-context.ts';
 import type { Timeouts } from '../timeouts.ts';
 import { startAttempt, type Service } from './attempt.ts';
 import { upstreamErrors } from './transport.ts';
@@ -18,7 +18,7 @@ interface UpstreamOptions extends Pick<Service, 'logger' | 'metrics' | 'refuse'>
 
 export interface Upstream extends Pick<Instances, 'isUp' | 'stop'> {
   /** Sends the request to the service. Throws 503 if too many requests wait. */
-  forward: Middleware;
+  forward: Step;
 }
 
 /** Creates the client of the service `name` at `url`. */
@@ -56,17 +56,19 @@ export function createUpstream(
     }
   }
 
-  const forward: Middleware = async (request, response) => {
+  function start(request: GatewayRequest, response: GatewayResponse, release: Release): void {
+    const { bodyStream } = response.locals;
+    if (!bodyStream?.errored) return startAttempt(service, request, response, release);
+    release();
+    throw bodyStream.errored;
+  }
+
+  const forward: Step = (request, response) => {
     // The client disconnected during an earlier step, and its 'close' event has passed.
     if (response.destroyed) return;
-    const release = slots.tryAcquire() ?? (await waitForSlot(response));
-    if (!release) return;
-    const { bodyStream } = response.locals;
-    if (bodyStream?.errored) {
-      release();
-      throw bodyStream.errored;
-    }
-    startAttempt(service, request, response, release);
+    const release = slots.tryAcquire();
+    if (release) return start(request, response, release);
+    return waitForSlot(response).then((waited) => waited && start(request, response, waited));
   };
 
   return { forward, isUp: instances.isUp, stop: instances.stop };
