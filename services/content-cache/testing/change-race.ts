@@ -6,6 +6,9 @@ import { until } from '../../../test/support/wait.ts';
 import { startKilledService } from './killed-service.ts';
 import { startTestStores } from './test-stores.ts';
 
+/** Minimum number of writes, of rollbacks and of deletions. */
+const minEach = 10;
+
 export interface ChangeRaceOptions {
   clients: number;
   writers: number;
@@ -176,7 +179,9 @@ export async function raceChanges({ clients, writers, records, kills, pauseMs, c
       figures.kills += 1;
     }
     await sleep(pauseMs);
-    await until('enough replies are up to date', () => figures.checked >= checked, 120_000);
+    const hasEnough = () =>
+      figures.checked >= checked && Math.min(figures.writes, figures.rollbacks, figures.deletions) >= minEach;
+    await until('enough has happened', hasEnough, 120_000);
     ending.abort();
     await Promise.all(running);
     for (const { finish } of following) await finish();
