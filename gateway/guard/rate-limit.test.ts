@@ -121,6 +121,16 @@ test('two gateways share counts in Redis keys that expire', async () => {
   expect(ttl).toBeLessThanOrEqual(60_000);
 });
 
+test('a subject over its limit that pauses is still refused', async () => {
+  await start({ scale: five });
+  expect(await passed(6)).toBe(5);
+  await until('Redis has the count', async () => (await redis.admin.get('rate:health:1.2.3.4')) === '5');
+  // The gateway forgets other subjects after 200 ms without requests.
+  await sleep(500);
+  expect(await passed(2)).toBe(0);
+  expect(await redis.admin.get('rate:health:1.2.3.4')).toBe('5');
+});
+
 test('allows a hundred clients behind one IP address to refresh their tokens', async () => {
   await start();
   expect(await passed(100, { path: '/api/token', body: '{}' })).toBe(100);

@@ -102,13 +102,12 @@ export async function raceChanges({ clients, writers, records, kills, pauseMs, c
   function createClient(models: readonly string[] | undefined) {
     const copy: States = new Map();
     let after: string | undefined;
-    /** Until the first reply that is up to date, replies leave out deleted records. */
-    let isListing = true;
     const visible = models ?? allModels.filter((model) => model !== 'accesscode');
 
     /** Asks until a process answers. Returns whether the reply was up to date. */
     async function step(): Promise<boolean> {
       const floor = new Map(latest);
+      const isFirst = after === undefined;
       const { url, token } = any(addresses);
       const query = {
         limit: 1 + Math.floor(Math.random() * 60),
@@ -128,19 +127,17 @@ export async function raceChanges({ clients, writers, records, kills, pauseMs, c
         seen.add(asText(nameOf(item), item));
         if (!visible.includes(item.model)) violations.push(`the model of ${nameOf(item)} is not visible`);
       }
-      if (body.up_to_date) {
-        check(floor);
-        isListing = false;
-      }
+      if (body.up_to_date) check(floor, isFirst);
       return body.up_to_date;
     }
 
-    function check(floor: States): void {
+    function check(floor: States, isFirst: boolean): void {
       figures.checked += 1;
       for (const [name, state] of floor) {
         if (!visible.includes(name.split(':')[0]!)) continue;
         const found = copy.get(name);
-        if (!found && isListing && (deletions.get(name) ?? 0) > state.version) continue;
+        // The first reply leaves out deleted records.
+        if (!found && isFirst && (deletions.get(name) ?? 0) > state.version) continue;
         if (found ? found.version < state.version : !state.deleted)
           violations.push(
             `${asText(name, state)} was committed; the client has ${found?.version ?? 'nothing'}`,
