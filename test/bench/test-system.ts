@@ -1,9 +1,8 @@
-import { internalPortOffset } from '@content-platform/contract';
 // The system under test of load benchmarks: a separate gateway with a real or stub content-cache, on the running
 // stack's stores, with its own tokens. All of it can run on one core.
 import { spawnSync } from 'node:child_process';
 import { Redis } from 'ioredis';
-
+import { internalPortOffset } from '@content-platform/contract';
 import { freeRow } from '../support/ports.ts';
 import { descendantsOf } from '../support/processes.ts';
 import { database } from '../support/records.ts';
@@ -33,19 +32,16 @@ export interface TestSystem {
 }
 
 /** Starts a gateway, and a content-cache behind it unless `light` is the URL of another upstream. */
-export async function startTestSystem(
-  auth: string,
-  { light, settings = {} }: { light?: string; settings?: Record<string, string> } = {},
-): Promise<TestSystem> {
+export async function startTestSystem(auth: string, { light }: { light?: string } = {}): Promise<TestSystem> {
   const [port, cachePort] = [await freeRow(1), await freeRow(1)];
   const { postgres, logs, redis } = stack();
   const contentCache = light ?? `http://127.0.0.1:${cachePort}`;
   const pids: Record<string, number> = {
-    gateway: startGateway(port, { upstream: auth, redis, contentCache }, settings).pid!,
+    gateway: startGateway(port, { upstream: auth, redis, contentCache }).pid!,
   };
   if (light === undefined) {
     const addresses = { auth, postgres, logs, redis, kafka: '' };
-    pids['content-cache'] = startContentCache(cachePort, addresses, settings).pid!;
+    pids['content-cache'] = startContentCache(cachePort, addresses).pid!;
     await until('content-cache is ready', () => isReady(cachePort));
   }
   await until('the gateway is ready', () => isReady(port));
