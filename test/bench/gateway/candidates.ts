@@ -39,7 +39,7 @@ const common = 'limit in Redis';
 const withDuties: Omit<Candidate, 'hasDuties'>[] = [
   {
     name: 'ours',
-    does: `token cached, revocation checked each time; ${common}; a log line for failures only (default); also: target check, security headers, CORS, header hygiene, readiness of instances, time limits`,
+    does: `token cached, revocation checked each time; limit counted in the process and added to Redis every 200 ms; a log line for failures only (default); also: target check, security headers, CORS, header hygiene, readiness of instances, time limits`,
     start: ours('info'),
   },
   {
