@@ -75,7 +75,7 @@ export function startContentCache(
 }
 
 /** Returns whether the process at `port` is ready and not degraded. */
-export async function isReady(port: number): Promise<boolean> {
-  const response = await fetch(`http://127.0.0.1:${port + internalPortOffset}/health/ready`);
+export async function isReady(port: number, host = '127.0.0.1'): Promise<boolean> {
+  const response = await fetch(`http://${host}:${port + internalPortOffset}/health/ready`);
   return ((await response.json()) as { status: string }).status === 'ok';
 }

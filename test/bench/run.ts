@@ -22,6 +22,7 @@ const onTheirOwn: Record<string, string> = {
   cache: 'cache/main.ts',
   events: 'events/main.ts',
   changes: 'changes.ts',
+  scale: 'scale.ts',
 };
 
 const allNames = [...Object.keys(onStack), ...Object.keys(onTheirOwn)];

@@ -96,6 +96,6 @@ export interface Round {
 export async function measure(load: Load<Job, Seen>, job: Job, pids: Record<string, number>): Promise<Round> {
   const goodOf = ({ statuses }: Seen) => statuses['200'] ?? 0;
   const { result: seen, cpu } = await cpuWhile(pids, () => load.send(job), goodOf);
-  if (!seen.good) throw new Error(`${job.path}: ${JSON.stringify(seen.statuses)}`);
+  if (!seen.good) throw new Error(`${job.paths[0]}: ${JSON.stringify(seen.statuses)}`);
   return { cpu, perSecond: seen.goodput, times: seen.good, failed: seen.due - goodOf(seen) };
 }

@@ -204,6 +204,37 @@ function curves(kept: StoredResult) {
   return [notAnswered, ...text];
 }
 
+function scale(kept: StoredResult) {
+  const sets = kept['sets'] as { size: number; rounds: Curve['points'][0]['rounds'] }[];
+  /** CPU of all processes of a role for each read in µs. */
+  const cpuOf = (rounds: (typeof sets)[0]['rounds'], role: string) =>
+    median(
+      rounds.map(({ cpu }) =>
+        Object.entries(cpu).reduce((sum, [name, us]) => sum + (name.startsWith(role) ? us : 0), 0),
+      ),
+    );
+  const roles = ['gateway', 'content-cache', 'redis', 'load'];
+  const [first] = sets;
+  const rows = sets.map(({ size, rounds }) => [
+    `${size} of each`,
+    median(rounds.map(({ perSecond }) => perSecond)),
+    median(rounds.map(({ perSecond }, round) => perSecond / first!.rounds[round]!.perSecond)),
+    median(rounds.map(({ times }) => times['p95']!)),
+    ...roles.map((role) => cpuOf(rounds, role)),
+    median(rounds.map((each) => (each.perSecond * cpuOf([each], '')) / 1e6)),
+  ]);
+  const columns = 'reads/s|ratio|p95 ms|gateways µs|content-caches µs|Redis µs|load generator µs|cores busy';
+  const perCore = roles.map((role) => round(1e6 / cpuOf(first!.rounds, role)));
+  const { connections, seconds } = kept['settings'];
+  return [
+    `Hits of 1 KB over ${connections} connections at full load, spread over the gateways in turn. Each gateway spreads its reads over the content-caches. Medians of ${first!.rounds.length} alternating rounds of ${round(seconds)} s. CPU is the time that all processes of a role use for each read.`,
+    verdicts(kept['verdicts']),
+    table([['gateways and content-caches', ...columns.split('|')], ...rows]),
+    `This machine has ${kept.machine.cores} cores. A core for each process (gateways, content-caches, Redis, load generator) needs ${sets.map(({ size }) => `${2 * size + 2} for ${size} of each`).join(', ')}. On fewer cores the processes share the cores, and the ratio shows what more processes cost, not what they gain.`,
+    `Calculated from the first row, not measured: with a core for each process, a gateway carries ${perCore[0]} reads a second and a content-cache ${perCore[1]}. The sum grows with the number of processes until Redis fills its core at ${perCore[2]} a second.`,
+  ];
+}
+
 /** The result file of a bench and the command that repeats it. */
 const bench = (name: string) => ({ file: `bench/results/${name}.json`, repeat: `npm run bench -- ${name}` });
 
@@ -259,5 +290,10 @@ export const benchmarks: Section[] = [
     title: 'Cost with growing load',
     ...bench('curves'),
     render: curves,
+  },
+  {
+    title: 'Several gateways and content-caches',
+    ...bench('scale'),
+    render: scale,
   },
 ];

@@ -1,9 +1,8 @@
-// `npm run bench -- curves`: measures the cost of a read while one quantity grows: connections, record size, number of
-// users, or routes of the contract. The points of a curve are measured in alternating rounds.
-import { once } from 'node:events';
+// `npm run bench -- curves`: measures the cost of a read while one quantity grows: connections, record size or
+// number of users. The points of a curve are measured in alternating rounds.
 import { closeRecords, database, freshId } from '../../support/records.ts';
 import { startAuth } from '../gateway/auth.ts';
-import { startHelper, stopAll } from '../gateway/processes.ts';
+import { stopAll } from '../gateway/processes.ts';
 import { inRotatingOrder } from '../rotating-order.ts';
 import { median } from '../percentiles.ts';
 import {
@@ -11,7 +10,6 @@ import {
   otherCore,
   pin,
   pinTestSystem,
-  platformCore,
   stackVersions,
   startPeople,
   startTestSystem,
@@ -53,7 +51,8 @@ interface Asked {
 
 function ask({ origin, path, pids, perSecond = 0, connections: open = connections }: Asked): Promise<Round> {
   const kept = perSecond > 0 ? open : 0;
-  return measure(load, { origin, path, seconds, perSecond, kept, connections: open }, pids);
+  const job = { origins: [origin], paths: [path], seconds, perSecond, kept, connections: open };
+  return measure(load, job, pids);
 }
 
 const pointAt = (at: number, asked: Asked, prepare?: () => void): Point => ({
@@ -77,14 +76,6 @@ async function makeRecord(bytes: number): Promise<string> {
     [id, JSON.stringify({ text })],
   );
   return `/api/content/pathway/${id}`;
-}
-
-/** Starts a gateway with additional routes in front of a free upstream. */
-async function startWide(extra: number, upstream: string) {
-  const child = startHelper('gateway/testing/wide-gateway.ts', { EXTRA: String(extra), UPSTREAM: upstream });
-  const [{ origin, token }] = (await once(child, 'message')) as [{ origin: string; token: string }];
-  pin(child.pid!, platformCore);
-  return { origin, token, pids: { gateway: child.pid! } };
 }
 
 try {
@@ -150,23 +141,9 @@ try {
     await measureCurve(curve);
   }
 
-  const wide = await Promise.all([1, 4, 16, 64].map((extra) => startWide(extra, light)));
-  const routes: Curve = {
-    name: 'routes',
-    unit: 'more routes',
-    how: `a gateway without rate limits in front of a stub; the requested route comes after all added routes`,
-    points: wide.map(({ origin: own, token, pids: ownPids }, index) =>
-      pointAt([1, 4, 16, 64][index]!, { origin: own, path: '/api/content/pathway/1', pids: ownPids }, () =>
-        load.post([token]),
-      ),
-    ),
-  };
-  for (const point of routes.points) await point.measure();
-  await measureCurve(routes);
-
   const settings = { rounds, seconds, connections, capacity, rateLimitScale: 1000 };
   // The measuring function is not part of the JSON.
-  conclude('curves', [], { settings, curves: [...curves, routes] }, await stackVersions());
+  conclude('curves', [], { settings, curves }, await stackVersions());
 } finally {
   await closeRecords();
   await stopAll();

@@ -1,6 +1,8 @@
 export interface Job {
-  origin: string;
-  path: string;
+  /** Gateways; the connections are spread over them in turn. */
+  origins: readonly string[];
+  /** Requested in turn. */
+  paths: readonly string[];
   seconds: number;
   /** Requests due per second, regardless of earlier ones; 0: each after the previous reply. */
   perSecond: number;
@@ -13,6 +15,7 @@ export interface Job {
 /** Times in ms from the moment at which a request was due to the end of its reply. */
 export interface Quantiles {
   p50: number;
+  p95: number;
   p99: number;
 }
 

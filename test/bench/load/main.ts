@@ -13,7 +13,7 @@ const connectMs = 2_000;
 
 function quantiles(times: number[]): Quantiles | undefined {
   if (times.length === 0) return undefined;
-  return { p50: percentile(times, 0.5), p99: percentile(times, 0.99) };
+  return { p50: percentile(times, 0.5), p95: percentile(times, 0.95), p99: percentile(times, 0.99) };
 }
 
 /** Counts the outcomes of requests from `start` (performance.now()). */
@@ -54,9 +54,9 @@ function createTally(start: number, seconds: number) {
   };
 }
 
-async function run({ origin, path, seconds, perSecond, kept, connections }: Job): Promise<Seen> {
-  const url = new URL(origin);
-  const begin = `GET ${path} HTTP/1.1\r\nHost: ${url.host}\r\nAuthorization: Bearer `;
+async function run({ origins, paths, seconds, perSecond, kept, connections }: Job): Promise<Seen> {
+  const urls = origins.map((origin) => new URL(origin));
+  const headers = ` HTTP/1.1\r\nHost: ${urls[0]!.host}\r\nAuthorization: Bearer `;
   const free: Connection[] = [];
   /** Connections with a request in progress, in sending order, and the time at which the request was due. */
   const waiting = new Map<Connection, number>();
@@ -65,8 +65,7 @@ async function run({ origin, path, seconds, perSecond, kept, connections }: Job)
   let opened = 0;
 
   function openOne(): Connection {
-    opened += 1;
-    return open(url, onReply);
+    return open(urls[opened++ % urls.length]!, onReply);
   }
   while (opened < kept) free.push(openOne());
   await sleep(connectMs);
@@ -94,7 +93,9 @@ async function run({ origin, path, seconds, perSecond, kept, connections }: Job)
 
   function send(connection: Connection, dueAt: number): void {
     waiting.set(connection, dueAt);
-    connection.send(Buffer.from(`${begin}${tokens[turn++ % tokens.length]}\r\n\r\n`, 'latin1'));
+    const [path, token] = [paths[turn % paths.length]!, tokens[turn % tokens.length]!];
+    turn += 1;
+    connection.send(Buffer.from(`GET ${path}${headers}${token}\r\n\r\n`, 'latin1'));
   }
 
   function sendOne(dueAt: number): void {

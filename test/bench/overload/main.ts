@@ -19,7 +19,7 @@ import { conclude } from '../verdict.ts';
 import { judge, peakOf, type Step } from './goals.ts';
 import { startProbe } from './probe.ts';
 
-const path = '/api/content/pathway/1';
+const paths = ['/api/content/pathway/1'];
 const people = 500;
 const seconds = Number(process.env['OVERLOAD_SECONDS'] ?? 20);
 /** The loads: multiples of the capacity, and the number of open connections. */
@@ -35,8 +35,10 @@ const restMs = 6_000;
 
 const load = startPeople();
 
-const closedLoop = async ({ gateway: origin }: TestSystem, forSeconds: number): Promise<number> =>
-  (await load.send({ origin, path, perSecond: 0, seconds: forSeconds, kept: 0, connections: few })).goodput;
+async function closedLoop({ gateway }: TestSystem, forSeconds: number): Promise<number> {
+  const often = { perSecond: 0, seconds: forSeconds, kept: 0, connections: few };
+  return (await load.send({ origins: [gateway], paths, ...often })).goodput;
+}
 
 /** Returns the replies per second if each connection waits for its replies: the median of three rounds. */
 async function capacityOf(stand: TestSystem): Promise<number> {
@@ -51,10 +53,9 @@ async function step(
   capacity: number,
   [multiple, connections]: (typeof loads)[number],
 ): Promise<Step> {
-  const { gateway: origin } = stand;
   const perSecond = Math.round(capacity * multiple);
   const probe = startProbe(stand, token);
-  const job = { origin, path, perSecond, seconds, kept: connections, connections };
+  const job = { origins: [stand.gateway], paths, perSecond, seconds, kept: connections, connections };
   const seen = await load.send(job);
   await sleep(Math.max(0, seen.endedAt + restMs - Date.now()));
   return { multiple, connections, perSecond, seen, probed: await probe.stop(seen.endedAt) };
@@ -91,7 +92,7 @@ try {
       own,
     ),
   ];
-  const settings = { path, people, seconds, connections: few, rateLimitScale: 1000 };
+  const settings = { paths, people, seconds, connections: few, rateLimitScale: 1000 };
   const verdicts = scenes.flatMap((scene) => scene.verdicts);
   conclude('overload', verdicts, { settings, scenes }, await stackVersions());
 } finally {

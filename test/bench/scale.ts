@@ -1,0 +1,104 @@
+// `npm run bench -- scale`: measures reads a second at full load through 1, 2 and 4 gateways and as many content-caches.
+// Each number of gateways is a separate set; all sets run at the same time and are measured in alternating rounds.
+import { availableParallelism } from 'node:os';
+import { freeRow } from '../support/ports.ts';
+import { startRedis } from '../support/redis-server.ts';
+import { until } from '../support/wait.ts';
+import { openRecords } from './cache/records.ts';
+import { redisVersion } from './figures.ts';
+import { startAuth } from './gateway/auth.ts';
+import { stopAll } from './gateway/processes.ts';
+import { isReady, startContentCache, startGateway } from './own-services.ts';
+import { median } from './percentiles.ts';
+import { inRotatingOrder } from './rotating-order.ts';
+import { startStores } from './stores.ts';
+import { measure, startPeople, type Round } from './test-system.ts';
+import { conclude } from './verdict.ts';
+
+/** Scales the duration; BENCH_SCALE=0.1 is a trial run. */
+const scale = Number(process.env['BENCH_SCALE'] ?? 1);
+const sizes = [1, 2, 4];
+const [rounds, seconds, warmUpSeconds, connections] = [5, 6 * scale, 15 * scale, 64];
+/** CPU of the busiest content-cache as a multiple of the idlest; reads a second as a share of the ideal. */
+const goals = { spread: 1.5, growth: 0.8 };
+
+/** Lets a name resolve to several IP addresses, as the DNS of Compose and Kubernetes does for several containers. */
+const resolving = (hostname: string, addresses: readonly string[]): string => {
+  const found = JSON.stringify(addresses.map((address) => ({ address, family: 4 })));
+  const preload = `import dns from 'node:dns/promises';
+    import { syncBuiltinESMExports } from 'node:module';
+    const { lookup } = dns;
+    dns.lookup = async (name, options) => name === '${hostname}' ? ${found} : lookup(name, options);
+    syncBuiltinESMExports();`;
+  return `--import=data:text/javascript,${encodeURIComponent(preload)}`;
+};
+
+const load = startPeople();
+const stores = await startStores({ withKafka: false });
+const redis = await startRedis();
+try {
+  const { url: auth, sign } = await startAuth();
+  load.post(Array.from({ length: 500 }, (_, index) => sign(index + 1)));
+  const addresses = Array.from({ length: Math.max(...sizes) }, (_, index) => `127.0.0.${index + 1}`);
+  const port = await freeRow(1);
+  const context = { auth, postgres: stores.postgres, logs: stores.logs, redis: redis.url, kafka: '' };
+  const caches: number[] = [];
+  for (const HOST of addresses) {
+    caches.push(startContentCache(port, context, { HOST }).pid!);
+    await until(`content-cache at ${HOST} is ready`, () => isReady(port, HOST));
+  }
+  const redisPid = Number(/process_id:(\d+)/.exec(await redis.admin.info('server'))![1]);
+
+  async function startSet(size: number) {
+    const pids: Record<string, number> = { redis: redisPid, load: load.pid };
+    const origins: string[] = [];
+    const settings = { NODE_OPTIONS: resolving('content-caches', addresses.slice(0, size)) };
+    const urls = { upstream: auth, redis: redis.url, contentCache: `http://content-caches:${port}` };
+    for (let index = 0; index < size; index += 1) {
+      const own = await freeRow(1);
+      pids[`content-cache ${index}`] = caches[index]!;
+      pids[`gateway ${index}`] = startGateway(own, urls, settings).pid!;
+      await until('the gateway is ready', () => isReady(own));
+      origins.push(`http://127.0.0.1:${own}`);
+    }
+    return { size, pids, origins, rounds: [] as Round[] };
+  }
+  const sets: Awaited<ReturnType<typeof startSet>>[] = [];
+  for (const size of sizes) sets.push(await startSet(size));
+  const records = openRecords(stores.postgres);
+  const paths = (await records.make(1_000)).map((id) => `/api/content/webform/${id}`);
+  const ask = ({ origins, pids }: (typeof sets)[number], forSeconds: number) =>
+    measure(load, { origins, paths, seconds: forSeconds, perSecond: 0, kept: 0, connections }, pids);
+  // Each process needs thousands of requests until V8 has compiled its code.
+  for (const set of sets) await ask(set, warmUpSeconds * set.size);
+  await inRotatingOrder(sets, rounds, async (set) => void set.rounds.push(await ask(set, seconds)));
+
+  const verdicts = sets.slice(1).flatMap(({ size, rounds: own }) => {
+    const spread = median(
+      own.map(({ cpu }) => {
+        const each = Object.keys(cpu).filter((name) => name.startsWith('content-cache'));
+        return Math.max(...each.map((name) => cpu[name]!)) / Math.min(...each.map((name) => cpu[name]!));
+      }),
+    );
+    const failed = own.reduce((sum, round) => sum + round.failed, 0);
+    const growth = median(own.map(({ perSecond }, round) => perSecond / sets[0]!.rounds[round]!.perSecond));
+    const spreading = {
+      isHeld: spread <= goals.spread && failed === 0,
+      text: `${size} of each: the busiest content-cache used ${spread.toFixed(2)} times the CPU of the idlest; the goal is ${goals.spread}; ${failed} requests failed`,
+    };
+    const growing = {
+      isHeld: growth >= goals.growth * size,
+      text: `${size} of each: ${growth.toFixed(2)} times the reads a second of one of each; the goal is ${goals.growth * size}`,
+    };
+    // With fewer cores the processes wait for each other, and a growth cannot be seen.
+    return availableParallelism() >= 2 * size + 2 ? [spreading, growing] : [spreading];
+  });
+  const found = sets.map(({ size, rounds: own }) => ({ size, rounds: own }));
+  const versions = { ...stores.versions, redis: await redisVersion(redis.admin) };
+  conclude('scale', verdicts, { settings: { scale, seconds, connections }, verdicts, sets: found }, versions);
+  await records.close();
+} finally {
+  await stopAll();
+  await redis.stop();
+  await stores.stop();
+}
