@@ -34,7 +34,9 @@ const slowTestTimeout = '--testTimeout=180000';
 const shortestFirst = `--testSequencer=${join(ROOT, 'test', 'support', 'shortest-first.mjs')}`;
 
 function argumentsOf({ patterns, folder, options = [] }: Selection): string[] {
-  const chosen = patterns.map((pattern) => `--testPathPatterns=${pattern}`);
+  // jest compares absolute paths: without the root, every test of a clone in a folder `gateway` would match `gateway`.
+  const root = ROOT.replaceAll(/[^\w/]/g, '\\$&');
+  const chosen = patterns.map((pattern) => `--testPathPatterns=^${root}/.*(?:${pattern})`);
   if (folder === undefined) return [...(patterns.length > 0 ? [shortestFirst] : []), ...options, ...chosen];
   const ignored = ['/node_modules/', '/\\.local/'].map((path) => `--testPathIgnorePatterns=${path}`);
   const match = `--testMatch=<rootDir>/**/${folder}/**/*.test.ts`;

@@ -17,6 +17,10 @@ test.each(['content-cache/proof/changes', 'services/.*/proof/changes.test.ts', '
   },
 );
 
+test('a pattern does not match the path of the repository', async () => {
+  expect(await filesOf(`${ROOT}|content-cache/proof/changes`)).toHaveLength(1);
+});
+
 test.each([[['--proof', '--only', 'race', 'no/such']], [['--only', 'structure', 'no/such']]])(
   'test/run.ts %j exits 1 with one line, before it starts anything',
   async (args) => {
