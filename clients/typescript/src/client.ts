@@ -78,6 +78,7 @@ export function createClient({
     input: InputOf<K>,
     options: CallOptions = {},
   ): Promise<Reply<OutputOf<K>>> {
+    if (!Object.hasOwn(operations, name)) throw new TypeError(`The platform has no operation ${name}.`);
     const { method, key } = operations[name];
     // The same key in every try, so that the platform carries out only one of them.
     const headers = new Headers(options.headers);

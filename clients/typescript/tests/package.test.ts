@@ -51,6 +51,7 @@ test('the code of the README works as printed', async () => {
     /^uploaded thumb,medium,large [1-9]\d+ bytes$/m,
     /^device /m,
     /^user@example\.com \S+$/m,
+    /^stored of Uma User \d+ files$/m,
     /^404 not_found .* \S+$/m,
   ])
     expect(output).toMatch(line);

@@ -24,6 +24,14 @@ test('puts the input into path, query, body or form, and refuses an id that name
   ]);
 });
 
+test('names an operation that does not exist', async () => {
+  fake = await startFake({});
+  for (const name of ['readLetters', 'toString'])
+    await expect(fake.client.request(name as 'readLetter', { id: 1 })).rejects.toThrow(
+      new TypeError(`The platform has no operation ${name}.`),
+    );
+});
+
 test.each<[string, FakeReply]>([
   ['429', failure(429, 'rate_limited', atOnce)],
   ['a 502 of a proxy', { status: 502, body: '<html>', headers: { 'Content-Type': 'text/html', ...atOnce } }],
