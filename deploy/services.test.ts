@@ -1,11 +1,12 @@
 import { expect, test } from '@jest/globals';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   addressSettings,
   endpoints,
   internalPortOffset,
   portOf,
+  serviceOf,
   type Service,
   services,
 } from '@content-platform/contract';
@@ -13,7 +14,10 @@ import { ROOT } from './local/config.ts';
 import { connectionsOfContainers } from './render/configuration.ts';
 import { compose } from './testing/compose.ts';
 
-const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
+const read = (...path: string[]) => readFileSync(join(ROOT, ...path), 'utf8');
+const changelog = read('CHANGELOG.md');
+const architecture = read('docs', 'concepts', 'architecture.md');
+const kubernetes = read('docs', 'operations', 'kubernetes.md');
 
 const storeSettings = {
   postgres: { DATABASE_URL_FILE: '/run/secrets/database-url' },
@@ -42,21 +46,52 @@ function wantedInCompose(service: Service): Record<string, string> {
 const valueAt = (value: unknown, path: string): unknown =>
   path.split('.').reduce((part, key) => (part as Record<string, unknown> | undefined)?.[key], value);
 
-function problemsOf(service: Service): string[] {
+function composeProblems(service: Service): string[] {
   const { name } = service;
-  const problems: string[] = [];
-  const container = compose.services[name];
-  if (!container) problems.push(`docker-compose.yml: services.${name} is missing`);
-  else
-    for (const [key, wanted] of Object.entries(wantedInCompose(service))) {
-      const found = String(valueAt(container, key) ?? 'missing');
-      if (found !== wanted)
-        problems.push(`docker-compose.yml: services.${name}.${key} is ${found}, must be ${wanted}`);
-    }
+  const volume = `${name}-secrets`;
+  const fields = Object.entries(wantedInCompose(service)).flatMap(([key, wanted]) => {
+    const found = String(valueAt(compose.services[name], key) ?? 'missing');
+    return found === wanted ? [] : [`services.${name}.${key} is ${found}, must be ${wanted}`];
+  });
+  const mounts = [
+    [name, `${volume}:/run/secrets:ro`],
+    ['secrets', `${volume}:/secrets/${name}`],
+  ].filter(([reader, mount]) => !compose.services[reader!]?.volumes?.includes(mount!));
+  return [
+    ...fields,
+    ...mounts.map(([reader, mount]) => `services.${reader}.volumes has no ${mount}`),
+    ...(volume in compose.volumes ? [] : [`volumes has no ${volume}`]),
+  ].map((problem) => `docker-compose.yml: ${problem}`);
+}
+
+/** Whether a migration of the service names a column with the ids of users. */
+function storesUsers({ name }: Service): boolean {
+  const folder = join('services', name, 'migrations');
+  return readdirSync(join(ROOT, folder)).some((file) => /\buser_id\b/.test(read(folder, file)));
+}
+
+function problemsOf(service: Service): string[] {
+  const { name, schema, erasesUsers } = service;
+  const problems = composeProblems(service);
   if (!endpoints.some(({ service: owner }) => owner === name))
     problems.push(`services/contract: no endpoint has service '${name}'`);
+  const { callsInternal: exported = [] } = serviceOf('auth');
+  // The list of clears of content-cache is no data about a user.
+  if (erasesUsers && name !== 'content-cache' && !exported.includes(name))
+    problems.push(
+      `services/contract/services.ts: auth.callsInternal has no ${name}, so GET /api/me/export lacks its data`,
+    );
+  if (schema && name !== 'auth' && storesUsers(service) && !erasesUsers)
+    problems.push(
+      `services/contract/services.ts: ${name} has no erasesUsers, but its migrations have user_id`,
+    );
   if (!name.split('-').some((word) => changelog.includes(word)))
     problems.push(`CHANGELOG.md: ${name} is not mentioned`);
+  if (!architecture.includes(`\n| ${name} | `))
+    problems.push(`docs/concepts/architecture.md: the table of processes has no row ${name}`);
+  const loop = `for name in [^;]*\\b${name}\\b[^;]*; do\n *kubectl .* secret generic`;
+  if (!new RegExp(`secret generic ${name} |${loop}`).test(kubernetes))
+    problems.push(`docs/operations/kubernetes.md: no command creates the secret ${name}`);
   return problems;
 }
 

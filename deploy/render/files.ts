@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { internalPortOffset, services } from '@content-platform/contract';
 import { ROOT } from '../local/config.ts';
-import { runbookBaseUrl } from './config.ts';
 import { configurationPage } from './configuration.ts';
 import { manifests } from './kubernetes.ts';
+import { type List, lists } from './lists.ts';
 import { clientContract } from '../../clients/typescript/render/contract.ts';
 import { renderResults } from '../../test/results/page.ts';
 
@@ -38,54 +38,11 @@ groups:
   'clients/typescript/src/contract.ts': clientContract,
 };
 
-/** A generated list in a file that is written by hand. The pattern matches the whole list. */
-interface List {
-  file: string;
-  pattern: RegExp;
-  replacement: (found: string) => string;
-}
-
-/** All images get the registry and version of the first one. */
-function images(found: string): string {
-  const [, registry, version] = /newName: (.*)\/content-platform\/\S+\n +newTag: (\S+)/.exec(found)!;
-  return linesOf(
-    names,
-    (name) =>
-      `  - name: content-platform/${name}\n    newName: ${registry}/content-platform/${name}\n    newTag: ${version}\n`,
-  );
-}
-
-/** Every `runbook_url` of a folder begins with RUNBOOK_BASE_URL. */
-const runbookUrls = (folder: string): List[] =>
-  readdirSync(join(ROOT, folder))
-    .map((name) => `${folder}/${name}`)
-    .filter((file) => readFileSync(join(ROOT, file), 'utf8').includes('runbook_url: '))
-    .map((file) => ({ file, pattern: /(?<=runbook_url: )[^#\n]*(?=#)/g, replacement: runbookBaseUrl }));
-
-const lists: readonly List[] = [
-  ...runbookUrls('deploy/prometheus/rules'),
-  ...runbookUrls('deploy/prometheus/tests'),
-  {
-    file: 'deploy/prometheus/prometheus.compose.yml',
-    pattern: /( {6}- \{ names: .*\n)+/,
-    replacement: () =>
-      linesOf(
-        internal,
-        ({ name, port }) => `      - { names: [${name}], type: A, port: ${port}, refresh_interval: 15s }\n`,
-      ),
-  },
-  {
-    file: 'deploy/kubernetes/overlays/production/kustomization.yaml',
-    pattern: /( {2}- name: content-platform\/.*\n +newName: .*\n +newTag: .*\n)+/,
-    replacement: images,
-  },
-];
-
 /** Returns the file with its list replaced by the generated one. @throws Error if the file has no such list */
-function withList({ file, pattern, replacement }: List): string {
+function withList([file, pattern, list]: List): string {
   const text = readFileSync(join(ROOT, file), 'utf8');
   if (text.search(pattern) < 0) throw new Error(`${file}: no list matches ${pattern}`);
-  return text.replace(pattern, replacement);
+  return text.replace(pattern, list);
 }
 
 /** Yields the path and text of every generated file. Write each before you ask for the next, which may read it. */
@@ -95,7 +52,7 @@ export async function* renderFiles(): AsyncGenerator<[file: string, text: string
   const formatted = (file: string, text: string) =>
     file.endsWith('.md') ? text : format(text, { ...options, filepath: file });
   for (const [file, text] of Object.entries(wholeFiles)) yield [file, await formatted(file, text())];
-  for (const list of lists) yield [list.file, await formatted(list.file, withList(list))];
+  for (const list of lists) yield [list[0], await formatted(list[0], withList(list))];
   for (const [file, text] of Object.entries(renderResults()))
     yield [file, file.endsWith('.md') ? await formatted(file, text) : text];
   const { dashboards } = await import('../../grafana/dashboards.ts');

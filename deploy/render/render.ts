@@ -16,7 +16,7 @@ async function outdatedFiles(): Promise<string[]> {
     if (!existsSync(path) || readFileSync(path, 'utf8') !== text) outdated.push(file);
     leftover.delete(file);
   }
-  return [...outdated, ...leftover];
+  return [...new Set([...outdated, ...leftover])];
 }
 
 try {

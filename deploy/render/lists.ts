@@ -1,0 +1,111 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { internalPortOffset, type Service, serviceOf, services } from '@content-platform/contract';
+import { ROOT } from '../local/config.ts';
+import { runbookBaseUrl } from './config.ts';
+
+/** A generated list in a file that is written by hand. The pattern matches the whole list, wherever the file has it. */
+export type List = readonly [file: string, pattern: RegExp, list: (found: string) => string];
+
+const names = services.map(({ name }) => name);
+const secret = services.filter(({ hasSecret }) => hasSecret).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+const secretNames = secret.map(({ name }) => name);
+const postgresNames = secret.filter(({ stores }) => stores.join() === 'postgres').map(({ name }) => name);
+
+/** Joins the names, each in the place of `%`. */
+const each = (some: readonly string[], item: string, separator = '') =>
+  some.map((name) => item.replaceAll('%', name)).join(separator);
+
+/** All images get the registry and version of the first one. */
+function images(found: string): string {
+  const [, registry, version] = /newName: (.*)\/content-platform\/\S+\n +newTag: (\S+)/.exec(found)!;
+  const item = `  - name: content-platform/%\n    newName: ${registry}/content-platform/%\n    newTag: ${version}\n`;
+  return each(names, item);
+}
+
+/** Every service is up, except the services whose lines say something else. */
+function upSeries(found: string): string {
+  const lines = found.match(/.*\n/g)!;
+  const others = lines.filter((line) => !/service="[a-z-]+"\}', values: '1x40'/.test(line)).join('');
+  const up = names.filter((name) => !others.includes(`"${name}"`));
+  return `${each(up, `      - { series: 'up{job="content-platform", service="%"}', values: '1x40' }\n`)}${others}`;
+}
+
+/** The secret of a service, as a row of a table. auth's row is written by hand, because auth has keys of its own. */
+function secretRow({ name, stores, hasSecret }: Service, found: string): string {
+  if (name === 'auth') return /^.*\| auth \|.*\n/m.exec(found)![0];
+  const keys = [
+    stores.includes('postgres') && '`database-url`',
+    '`logs-database-url`',
+    stores.includes('redis') && '`redis-url`',
+    hasSecret && '`service-secret`: at least 32 characters',
+  ];
+  return `  | ${name} | ${keys.filter(Boolean).join(', ')} | ${name} |\n`;
+}
+
+/** Adds missing services to a list in the order of a rollout, which is written by hand. */
+function addMissing(found: string): string {
+  const known = ['gateway', 'pulse', 'auth', 'devices', ...found.split(' ')];
+  return [found, ...names.filter((name) => !known.includes(name))].join(' ');
+}
+
+/** Every `runbook_url` of a folder begins with RUNBOOK_BASE_URL. */
+const runbookUrls = (folder: string): List[] =>
+  readdirSync(join(ROOT, folder))
+    .map((name) => `${folder}/${name}`)
+    .filter((file) => readFileSync(join(ROOT, file), 'utf8').includes('runbook_url: '))
+    .map((file) => [file, /(?<=runbook_url: )[^#\n]*(?=#)/g, runbookBaseUrl]);
+
+const image = '${IMAGE_REGISTRY:?set it in .env}/content-platform/%:${IMAGE_TAG:?set it in .env}';
+const kubernetes = 'docs/operations/kubernetes.md';
+const runbooks = 'docs/operations/runbooks.md';
+
+export const lists: readonly List[] = [
+  ...runbookUrls('deploy/prometheus/rules'),
+  ...runbookUrls('deploy/prometheus/tests'),
+  ['deploy/prometheus/tests/services.test.yml', /( {6}- \{ series: 'up\{.*\n)+/g, upSeries],
+  [
+    'deploy/prometheus/prometheus.compose.yml',
+    /( {6}- \{ names: .*\n)+/,
+    () =>
+      services
+        .map(({ name, port }) => [name, port + internalPortOffset] as const)
+        .map(
+          ([name, port]) => `      - { names: [${name}], type: A, port: ${port}, refresh_interval: 15s }\n`,
+        )
+        .join(''),
+  ],
+  [
+    'deploy/kubernetes/overlays/production/kustomization.yaml',
+    /( {2}- name: content-platform\/.*\n +newName: .*\n +newTag: .*\n)+/,
+    images,
+  ],
+  [
+    'deploy/compose/images.yml',
+    /( {2}\S+:\n {4}image: .*\n {4}build: .*\n)+(?= {2}migrate:)/,
+    () => each(names, `  %:\n    image: ${image}\n    build: !reset null\n`),
+  ],
+  [
+    'deploy/kubernetes/base/networks.yaml',
+    /(?<=values: )\[devices[^\]]*\]/,
+    () => `[${[serviceOf('auth').callsInternal!].flat().join(', ')}]`,
+  ],
+  ['.github/workflows/release.yml', /(?<=matrix:\n +service: )\[[^\]]*\]/, () => `[${names.join(', ')}]`],
+  [
+    kubernetes,
+    /(?<= {2}\| owner \|.*\n)( {2}\| .*\n)+(?= {2}\| s3 \|)/,
+    (found) => services.map((service) => secretRow(service, found)).join(''),
+  ],
+  [kubernetes, /(?<=for name in )gateway [^;]*(?=; do)/, () => names.join(' ')],
+  [kubernetes, /(?<=`service-secrets`: `)[^`]*/, () => each(secretNames, '%:<service-secret of %>', ',')],
+  [kubernetes, /(?<=for name in key-secret )[^;]*(?=; do)/, () => each(secretNames, '%-secret', ' ')],
+  [kubernetes, /(?<=echo ").*(?=" > service-secrets)/, () => each(secretNames, '%:$(cat %-secret)', ',')],
+  [kubernetes, /(?<=for name in )[^;]*(?=; do\n.*=\$name-secret)/, () => postgresNames.join(' ')],
+  ['docs/operations/releases.md', /(?<=for service in auth devices )[^;]*(?= gateway; do)/, addMissing],
+  [runbooks, /(?<=for name in pulse gateway )[^;]*(?= devices auth; do)/, addMissing],
+  [
+    runbooks,
+    /(?<=the service names ).*(?=\.$)/m,
+    () => `${names.slice(0, -1).join(', ')} and ${names.at(-1)!}`,
+  ],
+];
