@@ -18,6 +18,7 @@ const read = (...path: string[]) => readFileSync(join(ROOT, ...path), 'utf8');
 const changelog = read('CHANGELOG.md');
 const architecture = read('docs', 'concepts', 'architecture.md');
 const kubernetes = read('docs', 'operations', 'kubernetes.md');
+const scaling = read('docs', 'operations', 'scaling.md');
 
 const storeSettings = {
   postgres: { DATABASE_URL_FILE: '/run/secrets/database-url' },
@@ -87,6 +88,9 @@ function problemsOf(service: Service): string[] {
     );
   if (!name.split('-').some((word) => changelog.includes(word)))
     problems.push(`CHANGELOG.md: ${name} is not mentioned`);
+  const [, limit] = new RegExp(`^\\| ${name} \\|.* (\\d+) \\|$`, 'm').exec(scaling) ?? [];
+  if (limit !== undefined && Number(limit) !== service.memoryMb)
+    problems.push(`docs/operations/scaling.md: the memory limit of ${name} is ${service.memoryMb} MB`);
   if (!architecture.includes(`\n| ${name} | `))
     problems.push(`docs/concepts/architecture.md: the table of processes has no row ${name}`);
   const loop = `for name in [^;]*\\b${name}\\b[^;]*; do\n *kubectl .* secret generic`;

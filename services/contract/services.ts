@@ -15,6 +15,7 @@ interface Description {
   name: string;
   /** Port of the public listener; the internal listener (health, metrics) is `internalPortOffset` above it. */
   port: number;
+  /** Memory limit of the container, from the measured peak: docs/operations/scaling.md, "Memory of a process". */
   memoryMb: number;
   /** Grace period in seconds between SIGTERM and SIGKILL. It must fit the longest request in flight. */
   stopSeconds: number;
@@ -54,6 +55,7 @@ const list = [
     ...usual,
     name: 'gateway',
     port: 8080,
+    memoryMb: 512,
     // An upload that media-upload processes may take this long.
     stopSeconds: 80,
     stores: ['redis'],
@@ -82,6 +84,7 @@ const list = [
     ...usual,
     name: 'content-cache',
     port: 8082,
+    memoryMb: 768,
     stores: ['postgres', 'redis', 'kafka'],
     redis: `~webform:* ~pathway:* ~accesscode:* ~condition:* ${redisCommands} +eval +evalsha +time +hmget +hset +hdel +pttl +pexpire +unlink +scan +config|get +cluster|nodes`,
     connections: { platform: 15, logs: 1 },
@@ -112,6 +115,7 @@ const list = [
     ...usual,
     name: 'devices',
     port: 8084,
+    memoryMb: 384,
     hasSecret: true,
     erasesUsers: true,
     schema: { name: 'devices' },

@@ -214,20 +214,19 @@ function scale(kept: StoredResult) {
       ),
     );
   const roles = ['gateway', 'content-cache', 'redis', 'load'];
-  const [first] = sets;
   const rows = sets.map(({ size, rounds }) => [
     `${size} of each`,
     median(rounds.map(({ perSecond }) => perSecond)),
-    median(rounds.map(({ perSecond }, round) => perSecond / first!.rounds[round]!.perSecond)),
+    median(rounds.map(({ perSecond }, round) => perSecond / sets[0]!.rounds[round]!.perSecond)),
     median(rounds.map(({ times }) => times['p95']!)),
     ...roles.map((role) => cpuOf(rounds, role)),
     median(rounds.map((each) => (each.perSecond * cpuOf([each], '')) / 1e6)),
   ]);
   const columns = 'reads/s|ratio|p95 ms|gateways µs|content-caches µs|Redis µs|load generator µs|cores busy';
-  const perCore = roles.map((role) => round(1e6 / cpuOf(first!.rounds, role)));
+  const perCore = roles.map((role) => round(1e6 / cpuOf(sets[0]!.rounds, role)));
   const { connections, seconds } = kept['settings'];
   return [
-    `Hits of 1 KB over ${connections} connections at full load, spread over the gateways in turn. Each gateway spreads its reads over the content-caches. Medians of ${first!.rounds.length} alternating rounds of ${round(seconds)} s. CPU is the time that all processes of a role use for each read.`,
+    `Hits of 1 KB over ${connections} connections at full load, spread over the gateways in turn. Each gateway spreads its reads over the content-caches. Medians of ${sets[0]!.rounds.length} alternating rounds of ${round(seconds)} s. CPU is the time that all processes of a role use for each read.`,
     verdicts(kept['verdicts']),
     table([['gateways and content-caches', ...columns.split('|')], ...rows]),
     `This machine has ${kept.machine.cores} cores. A core for each process (gateways, content-caches, Redis, load generator) needs ${sets.map(({ size }) => `${2 * size + 2} for ${size} of each`).join(', ')}. On fewer cores the processes share the cores, and the ratio shows what more processes cost, not what they gain.`,

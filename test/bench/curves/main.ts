@@ -1,10 +1,10 @@
 // `npm run bench -- curves`: measures the cost of a read while one quantity grows: connections, record size or
 // number of users. The points of a curve are measured in alternating rounds.
-import { closeRecords, database, freshId } from '../../support/records.ts';
+import { closeRecords, freshId, save } from '../../support/records.ts';
 import { startAuth } from '../gateway/auth.ts';
 import { stopAll } from '../gateway/processes.ts';
+import type { Job } from '../load/job.ts';
 import { inRotatingOrder } from '../rotating-order.ts';
-import { median } from '../percentiles.ts';
 import {
   measure,
   otherCore,
@@ -40,20 +40,11 @@ interface Curve {
   points: Point[];
 }
 
-interface Asked {
-  origin: string;
-  path: string;
-  pids: Record<string, number>;
-  connections?: number;
-  /** 0: as fast as replies arrive. */
-  perSecond?: number;
-}
+type Asked = Pick<Job, 'origins' | 'paths'> & Partial<Job> & { pids: Record<string, number> };
 
-function ask({ origin, path, pids, perSecond = 0, connections: open = connections }: Asked): Promise<Round> {
-  const kept = perSecond > 0 ? open : 0;
-  const job = { origins: [origin], paths: [path], seconds, perSecond, kept, connections: open };
-  return measure(load, job, pids);
-}
+/** By default each connection waits for its replies. */
+const ask = ({ pids, ...job }: Asked): Promise<Round> =>
+  measure(load, { seconds, perSecond: 0, kept: 0, connections, ...job }, pids);
 
 const pointAt = (at: number, asked: Asked, prepare?: () => void): Point => ({
   at,
@@ -64,23 +55,15 @@ const pointAt = (at: number, asked: Asked, prepare?: () => void): Point => ({
   },
 });
 
-const measureCurve = ({ points }: Curve): Promise<void> =>
-  inRotatingOrder(points, rounds, async (point) => void point.rounds.push(await point.measure()));
-
 /** Creates a record whose reply has this many bytes. */
 async function makeRecord(bytes: number): Promise<string> {
   const id = freshId();
-  const text = 'x'.repeat(Math.max(1, bytes - 150));
-  await database().query(
-    `INSERT INTO content.record (model, id, title, body) VALUES ('pathway', $1, 'Measured', $2)`,
-    [id, JSON.stringify({ text })],
-  );
+  await save('pathway', id, 'Measured', { text: 'x'.repeat(Math.max(1, bytes - 150)) });
   return `/api/content/pathway/${id}`;
 }
 
 try {
   const { sign, url: light, pid } = await startAuth();
-  const people = [10, 100, 1_000, 10_000, 100_000];
   // The largest number is sent only partly: every request has a new token, as a cache of 10,000 tokens sees with 100,000.
   const signed = 10_000 + rounds * seconds * 2_000;
   console.log(`Signing ${signed} tokens`);
@@ -91,17 +74,14 @@ try {
   const crowded = await startTestSystem(light);
   for (const each of [stand, crowded]) pinTestSystem(each);
   for (const each of [process.pid, load.pid, pid]) pin(each, otherCore);
-  const { gateway: origin, pids } = stand;
   const small = await makeRecord(1_000);
-  const one = { origin, pids, path: small };
+  const one = { origins: [stand.gateway], paths: [small], pids: stand.pids };
 
   load.post(crowd(100));
-  for (const { gateway: own, pids: ownPids } of [crowded, stand])
-    for (let second = 0; second < warmUpSeconds; second += seconds)
-      await ask({ ...one, origin: own, pids: ownPids });
-  const tries: number[] = [];
-  for (let round = 0; round < 3; round += 1) tries.push((await ask(one)).perSecond);
-  const capacity = median(tries);
+  const other = { ...one, origins: [crowded.gateway], pids: crowded.pids };
+  for (const each of [other, one])
+    for (let second = 0; second < warmUpSeconds; second += seconds) await ask(each);
+  const { perSecond: capacity } = await ask({ ...one, seconds: 3 * seconds });
   const perSecond = Math.max(20, Math.round(capacity * calm));
 
   const sizes = [1_000, 10_000, 100_000, 1_000_000];
@@ -112,23 +92,23 @@ try {
       name: 'connections',
       unit: 'connections',
       how: `${perSecond} reads a second, spread over the keep-alive connections; each is a hit of 1 KB`,
-      points: [1, 4, 16, 64, 256, 1_000].map((at) => pointAt(at, { ...one, connections: at, perSecond })),
+      points: [1, 4, 16, 64, 256, 1_000].map((at) =>
+        pointAt(at, { ...one, connections: at, kept: at, perSecond }),
+      ),
     },
     {
       name: 'bodies',
       unit: 'bytes',
       how: `${connections} connections, as many as are answered; a record of over 256 KB is not cached, and read from PostgreSQL`,
-      points: sizes.map((at, index) => pointAt(at, { ...one, path: records[index]! })),
+      points: sizes.map((at, index) => pointAt(at, { ...one, paths: [records[index]!] })),
     },
     {
       name: 'tokens',
       unit: 'people',
       how: `${connections} connections, each request with the token of another user; each process caches 10,000 tokens. Each of 100,000 users sends at most one request, so no token is cached`,
-      points: people.map((at) => {
+      points: [10, 100, 1_000, 10_000, 100_000].map((at) => {
         if (at < 100_000) return pointAt(at, one, () => load.post(crowd(at)));
-        return pointAt(at, { ...one, origin: crowded.gateway, pids: crowded.pids }, () =>
-          load.post(all.slice(fresh, (fresh += seconds * 2_000))),
-        );
+        return pointAt(at, other, () => load.post(all.slice(fresh, (fresh += seconds * 2_000))));
       }),
     },
   ];
@@ -138,7 +118,11 @@ try {
       load.post(crowd(10_000));
       for (let asked = 0; asked < 10_000;) asked += (await ask(one)).perSecond * seconds;
     } else load.post(crowd(100));
-    await measureCurve(curve);
+    await inRotatingOrder(
+      curve.points,
+      rounds,
+      async (point) => void point.rounds.push(await point.measure()),
+    );
   }
 
   const settings = { rounds, seconds, connections, capacity, rateLimitScale: 1000 };
