@@ -29,6 +29,8 @@ export interface RequestContext {
   serverTiming?: string;
   /** performance.now() when a reply was written whose request body is still being drained. */
   answeredAt?: number;
+  /** The callbacks of onFinished(). */
+  callbacks?: Set<() => void>;
 }
 
 /** A request whose head was read. */
@@ -41,21 +43,20 @@ export type Step = (
   response: GatewayResponse,
 ) => boolean | void | Promise<boolean | void>;
 
-const callbacks = new WeakMap<ServerResponse, Set<() => void>>();
-
 /**
  * Calls `done` when the reply was sent or its connection has closed, unless `response.destroyed` already. All
  * callbacks of a response share one listener. Returns a function that cancels the call.
  */
-export function onFinished(response: ServerResponse, done: () => void): () => void {
-  let registered = callbacks.get(response);
-  if (!registered) {
-    const all = (registered = new Set());
-    callbacks.set(response, all);
+export function onFinished(response: GatewayResponse, done: () => void): () => void {
+  const { locals: context } = response;
+  // Not in a WeakMap: V8 treats its values as reachable until a full collection, and they refer to the response.
+  if (!context.callbacks) {
+    const all = (context.callbacks = new Set());
     response.once('close', () => {
       for (const each of all) each();
     });
   }
-  registered.add(done);
-  return () => void registered.delete(done);
+  const { callbacks } = context;
+  callbacks.add(done);
+  return () => void callbacks.delete(done);
 }

@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Endpoint, RateLimit } from '@content-platform/contract';
 import {
@@ -171,7 +170,7 @@ function createInFlight() {
     else counts.delete(caller);
   }
 
-  return (caller: string, response: ServerResponse): boolean => {
+  return (caller: string, response: GatewayResponse): boolean => {
     if (response.destroyed) return true;
     const count = counts.get(caller) ?? 0;
     if (count >= maxInFlight) return false;

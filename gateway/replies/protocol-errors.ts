@@ -43,7 +43,7 @@ export function answerProtocolErrors(server: Server, logger: Logger, drainMs: nu
   const answered = new WeakSet<Duplex>();
 
   /** A connection has several unfinished replies if the client pipelines requests. */
-  const lastPending = (socket: Duplex) => [...pending].findLast(({ req }) => req.socket === socket);
+  const lastPending = (socket: Duplex) => pending.findLast(({ req }) => req.socket === socket);
 
   /** Sends the error after all earlier replies: otherwise the client would read it as the reply to an earlier request. */
   function endAfter(response: ServerResponse, socket: Duplex): void {

@@ -177,7 +177,7 @@ function handleError(attempt: Attempt, error: unknown): void {
 /** Whether the service closed a pooled connection meanwhile. Only GET and HEAD may be repeated (RFC 9110 §9.2.2). */
 function isStale({ request, state, transfer }: Attempt, error: unknown): boolean {
   const isRepeatable = ['GET', 'HEAD'].includes(request.method) && state !== 'replying';
-  return isRepeatable && isBroken(error) && transfer?.isReused === true;
+  return isRepeatable && isBroken(error) && transfer?.isReused() === true;
 }
 
 /** Moves a request that was never sent to another instance, once; a body that is being streamed cannot move. */

@@ -98,9 +98,9 @@ export const forwardBuffered: Transport = (request, headers, response, { pool },
     },
   );
   return {
-    get isReused() {
-      return connection.isReused;
-    },
+    // Not a getter: for each object with its own getter V8 creates a hidden class, which keeps the whole request until a
+    // full garbage collection.
+    isReused: () => connection.isReused,
     abort() {
       controller?.abort(new Error('the request has ended'));
       void client.destroy();

@@ -71,7 +71,7 @@ export function createForwardStream(url: URL, drainMs: number): Transport {
     const transfer: ProxiedTransfer = {
       instance,
       events,
-      isReused: false,
+      isReused: () => false,
       abort: () => transfer.request?.destroy(),
     };
     transfers.set(response, transfer);

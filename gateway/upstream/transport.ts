@@ -36,7 +36,7 @@ export interface Instance {
 }
 
 export interface Transfer {
-  readonly isReused: boolean;
+  isReused(): boolean;
   abort(): void;
 }
 

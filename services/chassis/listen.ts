@@ -40,17 +40,18 @@ export async function listen(server: Server, port: number, host: string): Promis
   return () => Promise.all([server, ...more].map(close));
 }
 
-const unfinished = new WeakMap<Server, Set<ServerResponse>>();
+const unfinished = new WeakMap<Server, ServerResponse[]>();
 
 /** Returns the unfinished replies of `server`, the oldest first. The first call must precede its first request. */
-export function repliesOf(server: Server): ReadonlySet<ServerResponse> {
+export function repliesOf(server: Server): readonly ServerResponse[] {
   const known = unfinished.get(server);
   if (known) return known;
-  const replies = new Set<ServerResponse>();
+  // Not a Set: V8 replaces its table every few additions, and old tables keep finished replies until a full collection.
+  const replies: ServerResponse[] = [];
   unfinished.set(server, replies);
   server.prependListener('request', (_request, response) => {
-    replies.add(response);
-    response.once('close', () => replies.delete(response));
+    replies.push(response);
+    response.once('close', () => void replies.splice(replies.indexOf(response), 1));
   });
   return replies;
 }
@@ -82,7 +83,7 @@ export function createGracefulShutdown(server: Server): (close: () => Promise<un
   });
 
   function closeIdle(): void {
-    const busy = new Set([...pending].map(({ req }) => req.socket));
+    const busy = new Set(pending.map(({ req }) => req.socket));
     for (const socket of sockets) if (!busy.has(socket)) socket.destroy();
   }
 
