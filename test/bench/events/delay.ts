@@ -1,4 +1,4 @@
-import { Agent, request } from 'undici';
+import { Agent, type Dispatcher } from 'undici';
 import { cacheInvalidation, clearModel } from '@content-platform/contract';
 import { openLoop } from '../open-loop.ts';
 import { timesOf, type Times } from '../percentiles.ts';
@@ -54,6 +54,28 @@ export async function measureEvents(
   }
 }
 
+/**
+ * Sends a POST. Resolves with the text of a reply 200. Not undici's request(): its objects live until a full garbage
+ * collection, and copying them stopped the load generator for 20 to 45 ms every 4 s.
+ */
+function post(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  let status = 0;
+  const chunks: Buffer[] = [];
+  dispatcher.dispatch(request, {
+    onRequestStart: () => undefined,
+    onResponseStart: (_, statusCode) => void (status = statusCode),
+    onResponseData: (_, chunk) => void chunks.push(chunk),
+    onResponseEnd() {
+      const text = Buffer.concat(chunks).toString();
+      if (status === 200) resolve(text);
+      else reject(new Error(`${status}: ${text}`));
+    },
+    onResponseError: (_, error) => reject(error),
+  });
+  return promise;
+}
+
 /** Measures from the moment a call is due to the end of its reply. */
 async function measurePosts(
   context: EventsContext,
@@ -63,16 +85,11 @@ async function measurePosts(
   isGood: (text: string) => boolean,
 ): Promise<Delay> {
   const dispatcher = new Agent({ connections: 64, pipelining: 1 });
+  const target = { origin, path: clearModel.path, method: 'POST', headers: context.headers } as const;
   try {
     return await measure(context, perSecond, seconds, async (id) => {
-      const reply = await request(origin + clearModel.path, {
-        dispatcher,
-        method: 'POST',
-        headers: context.headers,
-        body: JSON.stringify({ model: 'webform', id }),
-      });
-      const text = await reply.body.text();
-      if (reply.statusCode !== 200 || !isGood(text)) throw new Error(`${reply.statusCode}: ${text}`);
+      const text = await post(dispatcher, { ...target, body: JSON.stringify({ model: 'webform', id }) });
+      if (!isGood(text)) throw new Error(text);
     });
   } finally {
     await dispatcher.close();
