@@ -12,7 +12,7 @@ import {
 } from '@content-platform/contract';
 import { ROOT } from './local/config.ts';
 import { connectionsOfContainers } from './render/configuration.ts';
-import { compose } from './testing/compose.ts';
+import { compose, composeText } from './testing/compose.ts';
 
 const read = (...path: string[]) => readFileSync(join(ROOT, ...path), 'utf8');
 const changelog = read('CHANGELOG.md');
@@ -49,20 +49,19 @@ const valueAt = (value: unknown, path: string): unknown =>
 
 function composeProblems(service: Service): string[] {
   const { name } = service;
-  const volume = `${name}-secrets`;
   const fields = Object.entries(wantedInCompose(service)).flatMap(([key, wanted]) => {
     const found = String(valueAt(compose.services[name], key) ?? 'missing');
     return found === wanted ? [] : [`services.${name}.${key} is ${found}, must be ${wanted}`];
   });
-  const mounts = [
-    [name, `${volume}:/run/secrets:ro`],
-    ['secrets', `${volume}:/secrets/${name}`],
-  ].filter(([reader, mount]) => !compose.services[reader!]?.volumes?.includes(mount!));
-  return [
-    ...fields,
-    ...mounts.map(([reader, mount]) => `services.${reader}.volumes has no ${mount}`),
-    ...(volume in compose.volumes ? [] : [`volumes has no ${volume}`]),
-  ].map((problem) => `docker-compose.yml: ${problem}`);
+  const volumes = [
+    `${name}-secrets:/run/secrets:ro`,
+    `- ${name}-secrets:/secrets/${name}\n`,
+    `\n  ${name}-secrets:\n`,
+  ];
+  const missing = volumes.filter((text) => !composeText.includes(text));
+  return [...fields, ...missing.map((text) => `${text.trim()} is missing in volumes`)].map(
+    (problem) => `docker-compose.yml: ${problem}`,
+  );
 }
 
 /** Whether a migration of the service names a column with the ids of users. */
@@ -73,30 +72,28 @@ function storesUsers({ name }: Service): boolean {
 
 function problemsOf(service: Service): string[] {
   const { name, schema, erasesUsers } = service;
-  const problems = composeProblems(service);
-  if (!endpoints.some(({ service: owner }) => owner === name))
-    problems.push(`services/contract: no endpoint has service '${name}'`);
+  const list = 'services/contract/services.ts';
   const { callsInternal: exported = [] } = serviceOf('auth');
   // The list of clears of content-cache is no data about a user.
-  if (erasesUsers && name !== 'content-cache' && !exported.includes(name))
-    problems.push(
-      `services/contract/services.ts: auth.callsInternal has no ${name}, so GET /api/me/export lacks its data`,
-    );
-  if (schema && name !== 'auth' && storesUsers(service) && !erasesUsers)
-    problems.push(
-      `services/contract/services.ts: ${name} has no erasesUsers, but its migrations have user_id`,
-    );
-  if (!name.split('-').some((word) => changelog.includes(word)))
-    problems.push(`CHANGELOG.md: ${name} is not mentioned`);
+  const isExported = !erasesUsers || name === 'content-cache' || exported.includes(name);
+  const isErased = erasesUsers || !schema || name === 'auth' || !storesUsers(service);
   const [, limit] = new RegExp(`^\\| ${name} \\|.* (\\d+) \\|$`, 'm').exec(scaling) ?? [];
-  if (limit !== undefined && Number(limit) !== service.memoryMb)
-    problems.push(`docs/operations/scaling.md: the memory limit of ${name} is ${service.memoryMb} MB`);
-  if (!architecture.includes(`\n| ${name} | `))
-    problems.push(`docs/concepts/architecture.md: the table of processes has no row ${name}`);
+  const isLimit = limit === undefined || Number(limit) === service.memoryMb;
   const loop = `for name in [^;]*\\b${name}\\b[^;]*; do\n *kubectl .* secret generic`;
-  if (!new RegExp(`secret generic ${name} |${loop}`).test(kubernetes))
-    problems.push(`docs/operations/kubernetes.md: no command creates the secret ${name}`);
-  return problems;
+  const isCreated = new RegExp(`secret generic ${name} |${loop}`).test(kubernetes);
+  const checks = [
+    [endpoints.some((one) => one.service === name), `services/contract: no endpoint has service '${name}'`],
+    [isExported, `${list}: auth.callsInternal has no ${name}, so GET /api/me/export lacks its data`],
+    [isErased, `${list}: ${name} has no erasesUsers, but its migrations have user_id`],
+    [name.split('-').some((word) => changelog.includes(word)), `CHANGELOG.md: ${name} is not mentioned`],
+    [
+      architecture.includes(`\n| ${name} | `),
+      `docs/concepts/architecture.md: no row in Processes for ${name}`,
+    ],
+    [isLimit, `docs/operations/scaling.md: the memory limit of ${name} is ${service.memoryMb} MB`],
+    [isCreated, `docs/operations/kubernetes.md: no command creates the secret ${name}`],
+  ] as const;
+  return [...composeProblems(service), ...checks.flatMap(([isRight, problem]) => (isRight ? [] : [problem]))];
 }
 
 function problemsOfPostgres(): string[] {

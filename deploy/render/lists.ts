@@ -57,6 +57,8 @@ const runbookUrls = (folder: string): List[] =>
     .map((file) => [file, /(?<=runbook_url: )[^#\n]*(?=#)/g, runbookBaseUrl]);
 
 const image = '${IMAGE_REGISTRY:?set it in .env}/content-platform/%:${IMAGE_TAG:?set it in .env}';
+/** migrate runs in the image of auth. */
+const pulled = `  %:\n    image: ${image}\n    build: !reset null\n`;
 const kubernetes = 'docs/operations/kubernetes.md';
 const runbooks = 'docs/operations/runbooks.md';
 
@@ -82,8 +84,8 @@ export const lists: readonly List[] = [
   ],
   [
     'deploy/compose/images.yml',
-    /( {2}\S+:\n {4}image: .*\n {4}build: .*\n)+(?= {2}migrate:)/,
-    () => each(names, `  %:\n    image: ${image}\n    build: !reset null\n`),
+    /( {2}\S+:\n {4}image: .*\n {4}build: .*\n)+/,
+    () => each(names, pulled) + each(['auth'], pulled.replace('%', 'migrate')),
   ],
   [
     'deploy/kubernetes/base/networks.yaml',

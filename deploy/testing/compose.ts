@@ -21,7 +21,6 @@ export interface Container {
 interface Compose {
   services: Record<string, Container>;
   networks: Record<string, { internal?: boolean } | null>;
-  volumes: Record<string, null>;
 }
 
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');

@@ -26,10 +26,8 @@ test('puts the input into path, query, body or form, and refuses an id that name
 
 test('names an operation that does not exist', async () => {
   fake = await startFake({});
-  for (const name of ['readLetters', 'toString'])
-    await expect(fake.client.request(name as 'readLetter', { id: 1 })).rejects.toThrow(
-      new TypeError(`The platform has no operation ${name}.`),
-    );
+  const call = fake.client.request('toString' as 'readLetter', { id: 1 });
+  await expect(call).rejects.toThrow(new TypeError('The platform has no operation toString.'));
 });
 
 test.each<[string, FakeReply]>([
