@@ -60,7 +60,8 @@ export function createSemaphore(max: number, maxWaiting = Infinity) {
     acquire,
     /** Waits for a slot as `acquire` does, and holds it during `work`. */
     async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-      const release = await acquire(signal);
+      signal?.throwIfAborted();
+      const release = tryAcquire() ?? (await acquire(signal));
       try {
         return await work();
       } finally {

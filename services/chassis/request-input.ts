@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import express, { type Request, type Response } from 'express';
@@ -103,8 +103,10 @@ function check(schema: Schema | undefined, value: unknown, place: string, detail
 export function validate(endpoint: Endpoint, request: Request) {
   const details: Details = [];
   const params = check(endpoint.params, { ...request.params }, 'path', details) ?? {};
-  const query = check(endpoint.query, { ...request.query }, 'query', details) ?? {};
-  if (!endpoint.query && Object.keys(request.query).length > 0) {
+  // express parses the query with each access.
+  const sentQuery = { ...request.query };
+  const query = check(endpoint.query, sentQuery, 'query', details) ?? {};
+  if (!endpoint.query && Object.keys(sentQuery).length > 0) {
     details.push({ path: 'query', message: 'The endpoint accepts no query parameters.' });
   }
   if (details.length > 0) throw invalidFields(details);
@@ -120,7 +122,7 @@ export function validate(endpoint: Endpoint, request: Request) {
 
 /** Returns a strong ETag, the hash of the reply. A record's version alone is reused after it was deleted and re-created. */
 export function etagOf(payload: string | Buffer): string {
-  return `"${createHash('sha256').update(payload).digest('base64url')}"`;
+  return `"${hash('sha256', payload, 'base64url')}"`;
 }
 
 const etagPattern = /(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/g;

@@ -115,14 +115,17 @@ export function createService(
     const input = validate(endpoint, request);
     // RFC 9110 §14.2: Range is defined for GET alone.
     if (request.method === 'HEAD') delete request.headers.range;
-    const hangUp = new AbortController();
-    response.once('close', () => hangUp.abort(over));
+    // Most handlers need neither the address nor the signal.
     const call = {
       ...input,
       caller,
       header: (header: string) => request.get(header),
-      address: clientAddress(request),
-      signal: hangUp.signal,
+      get address() {
+        return clientAddress(request);
+      },
+      get signal() {
+        return signalUntilClosed(response);
+      },
     };
     return (await handler(call as never)) as AnyReply;
   }
@@ -188,6 +191,14 @@ export function createService(
   return app;
 }
 
+/** Returns a signal that is aborted when the connection of the reply closes. */
+function signalUntilClosed(response: Response): AbortSignal {
+  const closed = new AbortController();
+  if (response.closed) closed.abort(over);
+  else response.once('close', () => closed.abort(over));
+  return closed.signal;
+}
+
 /** Trusts X-Forwarded-For: only the gateway's network reaches a service, and the gateway replaces a client's header. */
 function clientAddress(request: Request): string {
   const forwarded = request.get('x-forwarded-for') ?? '';
@@ -207,23 +218,27 @@ function send(request: Request, response: Response, reply: AnyReply, context: Re
   }
   const { calls, ms } = context.database;
   const cache = context.cache ? `, cache;desc="${context.cache}"` : '';
-  response.status(reply.status).set({
+  const headers: Record<string, string> = {
     'Cache-Control': 'no-store',
     'X-Request-Id': context.requestId,
     'Server-Timing': `db;dur=${ms.toFixed(1)};desc="${calls}"${cache}`,
     ...reply.headers,
-  });
-  if (isStream(body) && request.method === 'HEAD') {
+  };
+  if (isStream(body)) {
+    response.writeHead(reply.status, headers);
+    // If the body fails, pipeline() closes the connection, so that a cut-off file does not look complete.
+    if (request.method !== 'HEAD') return void pipeline(body, response, () => undefined);
     // Closes the file or connection that the handler opened for GET.
     body.destroy();
     return void response.end();
   }
-  // If the body fails, pipeline() closes the connection, so that a cut-off file does not look complete.
-  if (isStream(body)) return void pipeline(body, response, () => undefined);
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
-  if (text !== undefined) response.type('json').set('Content-Length', String(Buffer.byteLength(text)));
-  if (request.complete) return void response.end(text);
-  response.set('Connection', 'close').write(text ?? '');
+  if (text !== undefined) headers['Content-Type'] = 'application/json; charset=utf-8';
+  const hasContent = reply.status !== 204 && reply.status !== 304;
+  if (hasContent) headers['Content-Length'] = String(Buffer.byteLength(text ?? ''));
+  if (request.complete) return void response.writeHead(reply.status, headers).end(text);
+  headers['Connection'] = 'close';
+  response.writeHead(reply.status, headers).write(text ?? '');
   endAfterBody(request, response, drainMs);
 }
 

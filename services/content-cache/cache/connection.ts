@@ -31,12 +31,14 @@ export interface Replication {
 
 /** The commands of the protocol at one Redis primary. Each rejects with a CacheError after at most 250 ms. */
 export interface CacheNode {
+  // read() and peek() find nothing until incarnation() has been called on the same connection.
   read(key: string, view: View, token: string, leaseMs: number): Promise<ReadReply>;
   fill(key: string, fill: Fill): Promise<'STORED' | 'REFUSED'>;
   /** For each view that READ would serve: the version, and the first bytes of the payload. */
   peek(key: string): Promise<{ isLeased: boolean; views: { version: number; payloadStart: string }[] }>;
   /** Returns the number of keys that the clear deleted. */
   clear(key: string): Promise<number>;
+  /** Returns `<run_id>-<master_replid>`. */
   incarnation(): Promise<string>;
   /** One page of keys; '0' is the first and the last cursor. Keys of other programs need not be UTF-8. */
   scan(cursor: string, glob: string): Promise<{ cursor: string; keys: Buffer[] }>;

@@ -192,6 +192,8 @@ try {
   const clearsOf = (name: string) => clears.results.find((each) => each.name === name)!.sizes;
   const [ours] = results as [CacheResult];
   const verdicts = judge({
+    hits: ours.rounds,
+    plainHits: results.at(-1)!.rounds,
     race: ours.race,
     storms: [...ours.storms.one, ...ours.storms.two],
     none: clearsOf('ours, none'),

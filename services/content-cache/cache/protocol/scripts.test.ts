@@ -16,6 +16,7 @@ beforeAll(async () => {
   redis = new Redis(server.url);
   const hooks = { onError: () => {}, onHung: () => {}, isCluster: false };
   node = createRedisNode(redis, protocolScripts, hooks);
+  await node.incarnation();
 });
 afterAll(async () => {
   redis.disconnect();

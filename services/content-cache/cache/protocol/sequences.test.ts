@@ -141,7 +141,9 @@ async function restartFromOldFile(scripts: ProtocolScripts): Promise<unknown> {
   await redis.restart();
   await usable(cache);
   expect(await redis.admin.hexists('webform:12', 'full:payload')).toBe(1);
-  return readVersion(cache, 2);
+  const version = await readVersion(cache, 2);
+  expect(await cache.read('webform', 12, 'full', loadVersion(3))).toMatchObject({ outcome: 'hit' });
+  return version;
 }
 
 test('a restart from persisted data', async () => {

@@ -24,9 +24,15 @@ export interface RedisNode extends CacheNode {
 }
 
 interface ScriptCommands {
-  cacheRead(key: string, view: View, token: string, leaseMs: number): Promise<[string, string, string]>;
+  cacheRead(
+    key: string,
+    view: View,
+    token: string,
+    leaseMs: number,
+    runId: string,
+  ): Promise<[string, string, string]>;
   cacheFill(key: string, ...fill: (string | number)[]): Promise<'STORED' | 'REFUSED'>;
-  cachePeek(key: string): Promise<[number, ...[string, string][]]>;
+  cachePeek(key: string, runId: string): Promise<[number, ...[string, string][]]>;
   cacheClear(key: string): Promise<number>;
   cacheIncarnation(): Promise<string>;
 }
@@ -51,7 +57,16 @@ export function withDeadline<T>(reply: Promise<T>, ms: number): Promise<T> {
   const timer = setTimeout(() => {
     setImmediate(() => reject(new DeadlineExceeded(`no answer within ${ms} ms`)));
   }, ms);
-  void reply.then(resolve, reject).finally(() => clearTimeout(timer));
+  reply.then(
+    (value) => {
+      clearTimeout(timer);
+      resolve(value);
+    },
+    (error: unknown) => {
+      clearTimeout(timer);
+      reject(error);
+    },
+  );
   return promise;
 }
 
@@ -71,6 +86,8 @@ export function createRedisNode(
   redis.defineCommand('cacheClear', { numberOfKeys: 1, lua: scripts.clear });
   redis.defineCommand('cacheIncarnation', { numberOfKeys: 0, lua: scripts.incarnation });
   const run = redis as unknown as ScriptCommands;
+  /** The run_id of the connected server, from the latest call of incarnation(). */
+  let runId = '';
 
   async function replyTo<T>(command: string, reply: Promise<T>): Promise<T> {
     const bytesBefore = redis.stream?.bytesRead;
@@ -110,7 +127,7 @@ export function createRedisNode(
   return {
     async read(key, view, token, leaseMs) {
       corkUntilNextTick();
-      const reply = await replyTo('READ', run.cacheRead(key, view, token, leaseMs));
+      const reply = await replyTo('READ', run.cacheRead(key, view, token, leaseMs, runId));
       if (reply[0] === 'HIT') return { status: 'HIT', version: Number(reply[1]), payload: reply[2] };
       return reply[0] === 'FILL' ? { status: 'FILL', lease: reply[1] } : { status: 'WAIT' };
     },
@@ -119,7 +136,7 @@ export function createRedisNode(
       return replyTo('FILL', run.cacheFill(key, view, lease, ttlMs, version, payload));
     },
     async peek(key) {
-      const [isLeased, ...views] = await replyTo('PEEK', run.cachePeek(key));
+      const [isLeased, ...views] = await replyTo('PEEK', run.cachePeek(key, runId));
       return {
         isLeased: isLeased === 1,
         views: views.map(([version, payloadStart]) => ({ version: Number(version), payloadStart })),
@@ -129,7 +146,11 @@ export function createRedisNode(
       corkUntilNextTick();
       return replyTo('CLEAR', run.cacheClear(key));
     },
-    incarnation: () => replyTo('INCARNATION', run.cacheIncarnation()),
+    async incarnation() {
+      const life = await replyTo('INCARNATION', run.cacheIncarnation());
+      [runId] = life.split('-', 1) as [string];
+      return life;
+    },
     async scan(cursor, glob) {
       const page = await replyTo('SCAN', redis.scanBuffer(cursor, 'MATCH', glob, 'COUNT', scanCount));
       return { cursor: page[0].toString(), keys: page[1] };

@@ -27,7 +27,10 @@ export const brokenScripts = {
   runIdOnly: each((script) => script.replaceAll(`return run .. '-' .. replication`, `return run`)),
   withoutHeader: each((script) => script.replace(/^#!lua.*\n/, '')),
   /** Every server passes the sweep's check, as if the sweep did not check. */
-  sweepWithoutChecks: { ...protocolScripts, incarnation: `return 'not asked'` },
+  sweepWithoutChecks: {
+    ...protocolScripts,
+    incarnation: `return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') .. '-always'`,
+  },
 } satisfies Record<string, ProtocolScripts>;
 
 function each(breakOne: (script: string) => string): ProtocolScripts {
