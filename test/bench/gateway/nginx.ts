@@ -35,7 +35,7 @@ const duties = `
 
 const config = (folder: string, port: number, upstream: string, authPort?: number) => `
 daemon off;
-worker_processes 1;
+master_process off;
 pid ${folder}/pid;
 error_log ${folder}/errors.log;
 events { worker_connections 1024; }
@@ -57,7 +57,7 @@ http {
 }
 `;
 
-/** Starts nginx with one worker. With `authPort` it has the gateway's duties; otherwise it only forwards. */
+/** Starts nginx as one process, so that nothing is left when it is killed. With `authPort` it has the gateway's duties; otherwise it only forwards. */
 export function startNginx(parent: string, port: number, upstream: string, authPort?: number) {
   const folder = join(parent, `nginx-${port}`);
   mkdirSync(folder);

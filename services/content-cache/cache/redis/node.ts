@@ -57,16 +57,7 @@ export function withDeadline<T>(reply: Promise<T>, ms: number): Promise<T> {
   const timer = setTimeout(() => {
     setImmediate(() => reject(new DeadlineExceeded(`no answer within ${ms} ms`)));
   }, ms);
-  reply.then(
-    (value) => {
-      clearTimeout(timer);
-      resolve(value);
-    },
-    (error: unknown) => {
-      clearTimeout(timer);
-      reject(error);
-    },
-  );
+  void reply.then(resolve, reject).finally(() => clearTimeout(timer));
   return promise;
 }
 
