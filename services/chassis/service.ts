@@ -115,17 +115,14 @@ export function createService(
     const input = validate(endpoint, request);
     // RFC 9110 §14.2: Range is defined for GET alone.
     if (request.method === 'HEAD') delete request.headers.range;
-    // Most handlers need neither the address nor the signal.
+    const hangUp = new AbortController();
+    response.once('close', () => hangUp.abort(over));
     const call = {
       ...input,
       caller,
       header: (header: string) => request.get(header),
-      get address() {
-        return clientAddress(request);
-      },
-      get signal() {
-        return signalUntilClosed(response);
-      },
+      address: clientAddress(request),
+      signal: hangUp.signal,
     };
     return (await handler(call as never)) as AnyReply;
   }
@@ -191,14 +188,6 @@ export function createService(
   return app;
 }
 
-/** Returns a signal that is aborted when the connection of the reply closes. */
-function signalUntilClosed(response: Response): AbortSignal {
-  const closed = new AbortController();
-  if (response.closed) closed.abort(over);
-  else response.once('close', () => closed.abort(over));
-  return closed.signal;
-}
-
 /** Trusts X-Forwarded-For: only the gateway's network reaches a service, and the gateway replaces a client's header. */
 function clientAddress(request: Request): string {
   const forwarded = request.get('x-forwarded-for') ?? '';
@@ -225,7 +214,7 @@ function send(request: Request, response: Response, reply: AnyReply, context: Re
     ...reply.headers,
   };
   if (isStream(body)) {
-    response.writeHead(reply.status, headers);
+    response.status(reply.status).set(headers);
     // If the body fails, pipeline() closes the connection, so that a cut-off file does not look complete.
     if (request.method !== 'HEAD') return void pipeline(body, response, () => undefined);
     // Closes the file or connection that the handler opened for GET.
