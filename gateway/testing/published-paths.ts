@@ -3,11 +3,9 @@ import { join } from 'node:path';
 import type { Variant } from './path-grammar.ts';
 
 const folder = '/usr/share/wfuzz/wordlist';
-const files = [
-  'Injections/Traversal.txt',
-  'vulns/dirTraversal.txt',
-  'vulns/dirTraversal-nix.txt',
-  'vulns/dirTraversal-win.txt',
+const names = [
+  'Injections/Traversal',
+  ...['', '-nix', '-win'].map((system) => `vulns/dirTraversal${system}`),
 ];
 
 /** Prefixes of each path: none, a record, and a file that a service returns. */
@@ -15,8 +13,8 @@ const prefixes = ['/', '/api/content/webform/', '/api/media/7/'];
 
 /** Returns published path traversals if this machine has such lists. Skips lines that would end the request line. */
 export function publishedPaths(): Variant[] {
-  const lines = files
-    .map((name) => join(folder, name))
+  const lines = names
+    .map((name) => join(folder, `${name}.txt`))
     .filter((file) => existsSync(file))
     .flatMap((file) => readFileSync(file, 'latin1').split(/\r?\n/))
     .filter((line) => line !== '' && !/[\0\r\n ]/.test(line));

@@ -1,9 +1,8 @@
 import { afterAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { linkIdentity, logIn, newUser, tokenOf } from '../support/accounts.ts';
+import { linkIdentity, logIn, newUser, refresh, tokenOf } from '../support/accounts.ts';
 import { closeRecords } from '../support/records.ts';
-import { refresh } from '../support/refresh.ts';
 import { untilRefused } from '../support/revoked.ts';
 import { stack } from '../support/stack.ts';
 import { describeEndpoint } from './describe-endpoint.ts';

@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { logout } from '@content-platform/contract';
-import { logIn, newUser } from '../support/accounts.ts';
+import { logIn, newUser, refresh } from '../support/accounts.ts';
 import { newPushToken, pushTokensOf, register } from '../support/devices.ts';
-import { refresh } from '../support/refresh.ts';
 import { isAcceptedEverywhere, untilRefused } from '../support/revoked.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 

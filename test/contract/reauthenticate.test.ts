@@ -1,9 +1,8 @@
 import { afterAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { emails, logIn, newUser, password } from '../support/accounts.ts';
+import { ageSession, emails, logIn, newUser, password } from '../support/accounts.ts';
 import { closeRecords } from '../support/records.ts';
-import { ageSession } from '../support/recent-login.ts';
 import { stack } from '../support/stack.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 

@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { deleteSession, deleteSessions, listSessions } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { logIn, newUser } from '../support/accounts.ts';
-import { refresh } from '../support/refresh.ts';
+import { logIn, newUser, refresh } from '../support/accounts.ts';
 import { isAcceptedEverywhere, untilRefused } from '../support/revoked.ts';
 import { stack } from '../support/stack.ts';
 import { describeEndpoint } from './describe-endpoint.ts';

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import {
+  ageSession,
   createUser,
   emails,
   linkIdentity,
@@ -10,11 +11,10 @@ import {
   newAddress,
   newUser,
   password as demoPassword,
+  refresh,
   tokenOf,
 } from '../support/accounts.ts';
-import { refresh } from '../support/refresh.ts';
 import { isAcceptedEverywhere, untilRefused } from '../support/revoked.ts';
-import { ageSession } from '../support/recent-login.ts';
 import { closeRecords } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { describeEndpoint } from './describe-endpoint.ts';

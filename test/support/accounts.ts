@@ -124,3 +124,20 @@ export async function linkIdentity(userId: number): Promise<number> {
   const { rows } = await database().query<{ id: number }>(text, [randomUUID(), userId]);
   return rows[0]!.id;
 }
+
+/** Refreshes tokens; `reason` is the error's reason. */
+export async function refresh(refresh_token: string) {
+  const answer = await call(stack().gateway, contract.token, {
+    body: { grant_type: 'refresh_token', refresh_token },
+  });
+  const reason = answer.error?.details?.find(({ path }) => path === 'reason')?.message;
+  return { status: answer.status, body: answer.body, reason };
+}
+
+/** Makes the session of an access token 16 minutes old, so that it is no recent login any more. */
+export async function ageSession(token: string): Promise<void> {
+  const [, claims] = token.split('.', 2) as [string, string];
+  const { sid } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { sid: string };
+  const text = `UPDATE auth.session SET created_at = now() - interval '16 minutes', reauthenticated_at = NULL WHERE id = $1`;
+  await database().query(text, [sid]);
+}

@@ -1,19 +1,13 @@
 import { startHttpServer } from './http-server.ts';
 
-/** Starts an auth service without keys and revocations: the minimum for a process to become ready. */
+/** Starts an auth service without keys and revocations, with which a process becomes ready: AUTH_URL and AUTH_INTERNAL_URL. */
 export async function startAuthStub() {
   const { origin: url, close } = await startHttpServer((request, response) => {
     stub.requests += 1;
     if (stub.hangs) return;
     response.end(request.url?.startsWith('/revocations') ? '{"revocations":[],"last":0}' : '{"keys":[]}');
   });
-  const stub = {
-    /** AUTH_URL and AUTH_INTERNAL_URL. */
-    url,
-    hangs: false,
-    requests: 0,
-    close,
-  };
+  const stub = { url, hangs: false, requests: 0, close };
   return stub;
 }
 export type AuthStub = Awaited<ReturnType<typeof startAuthStub>>;
