@@ -30,7 +30,8 @@ function readArguments(args: string[]): { selection: Selection; withChecks: bool
   const has = (option: string): boolean => args.includes(option);
   const options = args.filter((arg) => arg.startsWith('-') && !ownOptions.includes(arg));
   const patterns = args.filter((arg) => !arg.startsWith('-'));
-  const withChecks = !has('--only');
+  // Proofs measure, and may have stored a result that is not rendered yet.
+  const withChecks = !has('--only') && !has('--proof');
   if (!has('--proof')) return { selection: { patterns, options }, withChecks };
   if (has('--quick')) process.env['PROOF_QUICK'] = '1';
   const left = has('--quick') && patterns.length === 0 ? slowProofs : [];

@@ -3,7 +3,6 @@ import { endpoints, scopes, type Access } from '@content-platform/contract';
 import { createAllowlist, type Allowlist } from '../guard/access.ts';
 import { startGateway, type TestGateway } from '../testing/gateway.ts';
 import { pathVariants, type Variant } from '../testing/path-grammar.ts';
-import { publishedPaths } from '../testing/published-paths.ts';
 import { distribute, envelopeProblem } from '../testing/raw-client.ts';
 import { readingsOf } from '../testing/readings.ts';
 import { mint, withScopes } from '../testing/tokens.ts';
@@ -19,8 +18,7 @@ const examples: Variant[] = endpoints
     method,
     target: path.replace(':model', 'webform').replace(':identity', 'identity').replace(/:\w+/g, '7'),
   }));
-const published = publishedPaths();
-const variants = [...examples, ...pathVariants(examples, 20_000, seed), ...published];
+const variants = [...examples, ...pathVariants(examples, 20_000, seed)];
 const names = [...new Set(endpoints.map(({ service }) => service))].filter((name) => name !== 'gateway');
 
 const allowlist = createAllowlist(endpoints);
@@ -113,7 +111,6 @@ afterAll(() =>
   writeResult('faults', 'paths', {
     seed,
     targets: variants.length,
-    published: published.length,
     requests: 3 * variants.length,
     refused,
     forwarded,

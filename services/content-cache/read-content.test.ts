@@ -54,6 +54,22 @@ test('gives a recreated record another ETag even if its version is the same', as
   expect(after.etag).not.toBe(before.etag);
 });
 
+test('large lists that clients do not receive are bounded, and other requests continue', async () => {
+  await world.sql(
+    `INSERT INTO content.record (model, id, title, body)
+     SELECT 'pathway', n, '', to_jsonb(repeat('x', 200000)) FROM generate_series(1, 100) AS n`,
+  );
+  const headers = { authorization: `Bearer ${service.userToken()}` };
+  const list = () => fetch(`${service.url}/api/content/pathway?limit=100`, { headers });
+  const replies = [await list()];
+  while (replies.at(-1)!.status === 200 && replies.length < 12) replies.push(await list());
+  expect(replies.at(-1)).toMatchObject({ status: 503 });
+  expect(replies.at(-1)!.headers.get('retry-after')).toBe('1');
+  expect((await read(service, 'pathway', 1)).status).toBe(200);
+  for (const { body: unread } of replies) await unread!.cancel();
+  await until('a list is sent again', async () => (await (await list()).text()).length > 20e6);
+});
+
 test('accepts the highest id', async () => {
   const id = Number.MAX_SAFE_INTEGER;
   await world.sql(`INSERT INTO content.record VALUES ('webform', $1, 'Last', '{}')`, id);

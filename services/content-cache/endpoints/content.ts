@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   type Caller,
+  createSemaphore,
   currentContext,
   etagOf,
   type Handler,
@@ -9,6 +10,7 @@ import {
   matchesIfNoneMatch,
   page,
   requireScope,
+  unavailable,
 } from '@content-platform/chassis';
 import { id, model, models, type Model, type Scope, type View } from '@content-platform/contract';
 import type * as contract from '@content-platform/contract';
@@ -80,11 +82,36 @@ export function readContent(deps: ContentDeps): Handler<typeof contract.readCont
   };
 }
 
+/** Lists that are read at the same time: one can have 25 MB. */
+const maxListsAtATime = 4;
+/** Length of all lists that clients have not received yet: more would exhaust the memory of the process. */
+const maxUnsent = 64e6;
+
+/** Returns a function that builds the text of a list. It throws 503 while clients have yet to receive large lists. */
+function createListLimit() {
+  const builds = createSemaphore(maxListsAtATime);
+  let unsent = 0;
+
+  return async (build: () => Promise<string>, signal: AbortSignal): Promise<string> => {
+    const body = await builds.run(() => {
+      if (unsent > maxUnsent) throw unavailable('Too many large lists are being sent. Retry later.');
+      return build();
+    }, signal);
+    if (signal.aborted) return body;
+    const { length } = body;
+    unsent += length;
+    // The signal is also aborted when the reply was sent.
+    signal.addEventListener('abort', () => (unsent -= length), { once: true });
+    return body;
+  };
+}
+
 /** The last record of the previous page. */
 const lastRecord = z.strictObject({ model, id });
 
 export function listContent(deps: ContentDeps): Handler<typeof contract.listContent> {
   const { cache, records, cacheMetrics } = deps;
+  const limited = createListLimit();
 
   async function readIds(model: Model, ids: number[], view: View): Promise<string> {
     const load = (some: number[]) => records.loadMany(model, some, view);
@@ -95,16 +122,20 @@ export function listContent(deps: ContentDeps): Handler<typeof contract.listCont
     return `{"items":[${items.join()}],"missing":[${missing.join()}],"next_cursor":null}`;
   }
 
-  return async ({ params: { model }, query: { ids, limit = 50, cursor, view }, caller }) => {
-    requireAll(caller, scopesToList(deps, model));
-    if (ids) return { status: 200, body: (await readIds(model, [...new Set(ids)], view)) as never };
-    const last = cursor === undefined ? { model, id: 0 } : decodeCursor(lastRecord, cursor, 'cursor');
-    if (last.model !== model) throw invalidCursor('cursor');
-    const read = (max: number) => records.list(model, view, last.id, max);
+  async function readPage(model: Model, view: View, limit: number, after: number): Promise<string> {
+    const read = (max: number) => records.list(model, view, after, max);
     const { items, next_cursor } = await page(limit, read, ({ payload }) => payload);
     const next = next_cursor && encodeCursor({ model, id: Number(next_cursor) });
-    const body = `{"items":[${items.join()}],"next_cursor":${JSON.stringify(next)}}`;
-    return { status: 200, body: body as never };
+    return `{"items":[${items.join()}],"next_cursor":${JSON.stringify(next)}}`;
+  }
+
+  return async ({ params: { model }, query: { ids, limit = 50, cursor, view }, caller, signal }) => {
+    requireAll(caller, scopesToList(deps, model));
+    const last = cursor === undefined ? { model, id: 0 } : decodeCursor(lastRecord, cursor, 'cursor');
+    if (last.model !== model) throw invalidCursor('cursor');
+    const build = () =>
+      ids ? readIds(model, [...new Set(ids)], view) : readPage(model, view, limit, last.id);
+    return { status: 200, body: (await limited(build, signal)) as never };
   };
 }
 
