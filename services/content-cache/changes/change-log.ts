@@ -50,7 +50,7 @@ interface Row extends Change {
 }
 
 /** Small, so that other reads do not wait long for a page of a large change. */
-const pageSize = 200;
+const pageSize = 100;
 
 const position = `SELECT epoch, cleared AS "isCleared", compared::text, purged::text,
   pg_current_snapshot()::text AS now, origin = content.origin() AS "hasSameOrigin" FROM content.change_epoch`;
