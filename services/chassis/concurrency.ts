@@ -60,8 +60,7 @@ export function createSemaphore(max: number, maxWaiting = Infinity) {
     acquire,
     /** Waits for a slot as `acquire` does, and holds it during `work`. */
     async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-      signal?.throwIfAborted();
-      const release = tryAcquire() ?? (await acquire(signal));
+      const release = await acquire(signal);
       try {
         return await work();
       } finally {
