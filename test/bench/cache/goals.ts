@@ -4,9 +4,10 @@ import type { HitRound, Race, Storm } from './reads.ts';
 import type { Verdict } from '../../results/section.ts';
 
 /**
- * Goals of the platform. hitService, hitRedis: CPU of a hit relative to the plain service. staleReads: number of stale reads. stormReads: database reads for a thousand readers of one
- * record. growth: Redis's CPU for a clear without a sweep, with the most keys relative to the fewest. sweepMs: duration of
- * the slowest clear with a sweep, with the most keys, alone or shared. scans: scans for a hundred simultaneous sweeps.
+ * Goals of the platform. hitService, hitRedis: CPU of a hit relative to the plain service. staleReads: number of stale
+ * reads. stormReads: database reads for a thousand readers of one record. growth: Redis's CPU for a clear without a sweep,
+ * with the most keys relative to the fewest. sweepMs: duration of the slowest clear with a sweep, with the most keys,
+ * alone or shared. scans: scans for a hundred simultaneous sweeps.
  */
 export const goals = {
   hitService: 1.3,

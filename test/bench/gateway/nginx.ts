@@ -57,7 +57,10 @@ http {
 }
 `;
 
-/** Starts nginx as one process, so that nothing is left when it is killed. With `authPort` it has the gateway's duties; otherwise it only forwards. */
+/**
+ * Starts nginx as one process, so that nothing is left when it is killed. With `authPort` it has the gateway's duties;
+ * otherwise it only forwards.
+ */
 export function startNginx(parent: string, port: number, upstream: string, authPort?: number) {
   const folder = join(parent, `nginx-${port}`);
   mkdirSync(folder);

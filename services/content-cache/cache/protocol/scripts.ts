@@ -151,10 +151,10 @@ return payloads
 `;
 
 /**
- * PEEK key; run_id -> 1 if a reader has a lease, else 0; then for each view that READ would serve: its version and the first bytes
- * of its payload, which distinguish a record from the entry of an absent record. A lease counts after its end, too: FILL
- * accepts it until another reader or a clear replaces it. PEEK writes nothing; the header makes Redis refuse it whenever it
- * refuses READ.
+ * PEEK key; run_id -> 1 if a reader has a lease, else 0; then for each view that READ would serve: its version and the
+ * first bytes of its payload, which distinguish a record from the entry of an absent record. A lease counts after its
+ * end, too: FILL accepts it until another reader or a clear replaces it. PEEK writes nothing; the header makes Redis
+ * refuse it whenever it refuses READ.
  */
 const peekFor = (incarnation: string) => `#!lua
 ${incarnation}${nowMs}${fieldsOf}
