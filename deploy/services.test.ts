@@ -6,7 +6,6 @@ import {
   endpoints,
   internalPortOffset,
   portOf,
-  serviceOf,
   type Service,
   services,
 } from '@content-platform/contract';
@@ -71,11 +70,10 @@ function storesUsers({ name }: Service): boolean {
 }
 
 function problemsOf(service: Service): string[] {
-  const { name, schema, erasesUsers } = service;
+  const { name, schema, erasesUsers, exportsAs } = service;
   const list = 'services/contract/services.ts';
-  const { callsInternal: exported = [] } = serviceOf('auth');
   // The list of clears of content-cache is no data about a user.
-  const isExported = !erasesUsers || name === 'content-cache' || exported.includes(name);
+  const isExported = !erasesUsers || name === 'content-cache' || exportsAs;
   const isErased = erasesUsers || !schema || name === 'auth' || !storesUsers(service);
   const [, limit] = new RegExp(`^\\| ${name} \\|.* (\\d+) \\|$`, 'm').exec(scaling) ?? [];
   const isLimit = limit === undefined || Number(limit) === service.memoryMb;
@@ -83,7 +81,7 @@ function problemsOf(service: Service): string[] {
   const isCreated = new RegExp(`secret generic ${name} |${loop}`).test(kubernetes);
   const checks = [
     [endpoints.some((one) => one.service === name), `services/contract: no endpoint has service '${name}'`],
-    [isExported, `${list}: auth.callsInternal has no ${name}, so GET /api/me/export lacks its data`],
+    [isExported, `${list}: ${name} has no exportsAs, so GET /api/me/export lacks its data`],
     [isErased, `${list}: ${name} has no erasesUsers, but its migrations have user_id`],
     [name.split('-').some((word) => changelog.includes(word)), `CHANGELOG.md: ${name} is not mentioned`],
     [

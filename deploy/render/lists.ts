@@ -89,7 +89,7 @@ export const lists: readonly List[] = [
   ],
   [
     'deploy/kubernetes/base/networks.yaml',
-    /(?<=values: )\[devices[^\]]*\]/,
+    /(?<=values: )\[media-upload, [^\]]*\]/,
     () => `[${[serviceOf('auth').callsInternal!].flat().join(', ')}]`,
   ],
   ['.github/workflows/release.yml', /(?<=matrix:\n +service: )\[[^\]]*\]/, () => `[${names.join(', ')}]`],

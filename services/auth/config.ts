@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { portOf, roles } from '@content-platform/contract';
+import { exporters, internalUrlVariable, portOf, roles } from '@content-platform/contract';
 import {
   commonConfig,
   databaseUrl,
@@ -26,7 +26,13 @@ const blocklistFile = z
   );
 const keySecret = z.string(message).min(32, message);
 
-const internalUrl = (description: string) => url('http:', 'https:').optional().describe(description);
+const internalUrl = (name: string, effect: string) =>
+  url('http:', 'https:').optional().describe(`URL of the internal listener of ${name}${effect}`);
+const effect = '; unset: exports return 503';
+type ExporterUrl = ReturnType<typeof internalUrlVariable<(typeof exporters)[number]['name']>>;
+const exporterUrls = Object.fromEntries(
+  exporters.map(({ name }) => [internalUrlVariable(name), internalUrl(name, effect)]),
+) as Record<ExporterUrl, ReturnType<typeof internalUrl>>;
 
 export const authConfig = {
   ...commonConfig(portOf('auth')),
@@ -47,14 +53,10 @@ export const authConfig = {
       'Roles whose users must set up a second factor before they can do anything else: `user`, `sre` or `admin`, separated by commas',
     ),
   PASSWORD_BLOCKLIST_FILE: blocklistFile,
+  ...exporterUrls,
   DEVICES_INTERNAL_URL: internalUrl(
-    'URL of the internal listener of the devices service, which removes a push token at logout; unset: push tokens stay, and exports return 503',
-  ),
-  LETTERS_INTERNAL_URL: internalUrl(
-    'URL of the internal listener of the letters service; unset: exports return 503',
-  ),
-  MEDIA_UPLOAD_INTERNAL_URL: internalUrl(
-    'URL of the internal listener of the media-upload service; unset: exports return 503',
+    'devices',
+    ', which removes a push token at logout; unset: push tokens stay, and exports return 503',
   ),
   ...identityConfig,
   ...mailConfig,

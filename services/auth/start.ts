@@ -9,6 +9,7 @@ import {
   startRetention,
   watchRevocations,
 } from '@content-platform/chassis';
+import { exporters, internalUrlVariable } from '@content-platform/contract';
 import { createAccessTokens } from './access-tokens.ts';
 import { createAuth } from './app.ts';
 import { startAuditChain } from './audit-chain.ts';
@@ -80,11 +81,9 @@ export async function startAuthService(
       identity,
       pushDevices: createPushDevices(config.DEVICES_INTERNAL_URL, fetchAsService, logger),
       personalData: createPersonalData(
-        {
-          devices: config.DEVICES_INTERNAL_URL,
-          letters: config.LETTERS_INTERNAL_URL,
-          files: config.MEDIA_UPLOAD_INTERNAL_URL,
-        },
+        Object.fromEntries(
+          exporters.map(({ name, exportsAs }) => [exportsAs, config[internalUrlVariable(name)]]),
+        ),
         fetchAsService,
         logger,
       ),

@@ -32,6 +32,8 @@ interface Description {
   hasSecret?: true;
   /** Stores data of users, and erases it when auth has deleted the user. */
   erasesUsers?: true;
+  /** Field of `GET /api/me/export` with the user's data, which auth gets from the service's internal listener. */
+  exportsAs?: string;
   connections: { platform: number; logs: number };
   /** Exactly one process runs, because its state is in memory. */
   isSingle?: true;
@@ -74,7 +76,6 @@ const list = [
     stores: ['postgres', 'redis'],
     // In a cluster the keys begin with {guesses}, so that all are in one slot.
     redis: `~guesses:* ~{guesses}:* ${redisCommands} +eval +evalsha +time +get +set +unlink`,
-    callsInternal: ['devices', 'letters', 'media-upload'],
     connections: { platform: 12, logs: 2 },
     schema: { name: 'auth', rights: { audit: 'SELECT, INSERT', deleted_user: 'SELECT, DELETE' } },
     tag: 'Accounts',
@@ -107,6 +108,7 @@ const list = [
     stopSeconds: 80,
     hasSecret: true,
     erasesUsers: true,
+    exportsAs: 'files',
     schema: { name: 'media', idempotency: true },
     tag: 'Media',
     description: 'Uploaded files and their variants.',
@@ -118,6 +120,7 @@ const list = [
     memoryMb: 384,
     hasSecret: true,
     erasesUsers: true,
+    exportsAs: 'devices',
     schema: { name: 'devices' },
     tag: 'Devices',
     description: 'Phones and browsers that receive push messages.',
@@ -128,6 +131,7 @@ const list = [
     port: 8085,
     hasSecret: true,
     erasesUsers: true,
+    exportsAs: 'letters',
     schema: { name: 'letters', idempotency: true },
     tag: 'Letters',
     description: 'Letters and their webforms.',
@@ -155,8 +159,13 @@ export interface Service extends Description {
   callsInternal?: 'all' | readonly ServiceName[];
 }
 
+/** The services from which auth gets data for an export. */
+export const exporters = list.filter((service) => 'exportsAs' in service);
+
 /** Every process of the platform. Settings, manifests and documents are derived from this list or compared with it. */
-export const services: readonly Service[] = list;
+export const services: readonly Service[] = list.map((service) =>
+  service.name === 'auth' ? { ...service, callsInternal: exporters.map(({ name }) => name) } : service,
+);
 
 /** Offset from the public port to the port of the internal listener (health, metrics). */
 export const internalPortOffset = 1000;

@@ -44,7 +44,7 @@ const idsPerCall = 100;
 /** Not `randomUUID`, which browsers have on https only. */
 const randomKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');
 
-/** Creates a client of one platform for one user. */
+/** Creates a client of one platform for one user. Throws TypeError if `url` is no URL. */
 export function createClient({
   url,
   storage,
@@ -52,7 +52,9 @@ export function createClient({
   retries = 3,
   fetch = globalThis.fetch,
 }: ClientOptions) {
-  const base = url.replace(/\/+$/, '');
+  // In a browser the URL may be relative to the page.
+  const { location } = globalThis as { location?: { href: string } };
+  const base = new URL(url, location?.href).href.replace(/\/+$/, '');
   const sendOnce = createSendOnce(base, fetch);
   const session = createSession({ storage, key: `content-platform ${base}`, sendOnce, onLogout });
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { pauseAfter } from '../src/retry.ts';
-import { PlatformError } from '../src/index.ts';
+import { createClient, PlatformError } from '../src/index.ts';
 import { until, within } from '../../../test/support/wait.ts';
 import { atOnce, busy, type Fake, type FakeReply, failure, never, ok, startFake } from './fake-platform.ts';
 
@@ -24,7 +24,8 @@ test('puts the input into path, query, body or form, and refuses an id that name
   ]);
 });
 
-test('names an operation that does not exist', async () => {
+test('names an operation that does not exist, and refuses a platform without a URL', async () => {
+  expect(() => createClient({ url: 'nonsense' })).toThrow('Invalid URL');
   fake = await startFake({});
   const call = fake.client.request('toString' as 'readLetter', { id: 1 });
   await expect(call).rejects.toThrow(new TypeError('The platform has no operation toString.'));
