@@ -1,20 +1,19 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createDatabase, createMetrics, runRetention } from '@content-platform/chassis';
-import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
 import { holdOpen } from '../../test/support/locks.ts';
 import { until } from '../../test/support/wait.ts';
 import { startAuditChain } from './audit-chain.ts';
 import { byUser } from './audit-store.ts';
 import { verifyAudit } from './commands/verify-audit.ts';
 import { retention } from './retention.ts';
-import { createAuthDatabase, migrateAuth } from './stores.ts';
-import { runCommand } from './testing/start-auth.ts';
+import { createAuthDatabase } from './stores.ts';
+import { openAuthService, runCommand } from './testing/start-auth.ts';
 
-let service: Awaited<ReturnType<typeof openTestService>>;
+let service: Awaited<ReturnType<typeof openAuthService>>;
 let auth: ReturnType<typeof createAuthDatabase>;
 const closers: (() => Promise<unknown>)[] = [];
 beforeEach(async () => {
-  service = await openTestService('auth', migrateAuth);
+  service = await openAuthService();
   auth = createAuthDatabase(service.database);
 });
 afterEach(async () => {

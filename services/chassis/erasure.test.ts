@@ -5,7 +5,7 @@ import { openTestService } from './testing/open-test-service.ts';
 
 let service: Awaited<ReturnType<typeof openTestService>>;
 beforeAll(async () => {
-  service = await openTestService('letters', async () => {});
+  service = await openTestService('letters', async () => {}, 'empty');
   await sql('CREATE SCHEMA letters; CREATE TABLE letters.deleted_user_position (after bigint)');
   await sql('CREATE TABLE letters.letter (user_id bigint)');
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, jest, test } from '@jest/globa
 import { login as endpoint } from '@content-platform/contract';
 import { HttpError } from './http-error.ts';
 import { createIdempotency, maxKeys, migrateIdempotency, type Idempotency } from './idempotency.ts';
+import type { Logger } from './logger.ts';
 import type { Database } from './postgres.ts';
 import { openTestService } from './testing/open-test-service.ts';
 import type { Caller } from './tokens.ts';
@@ -10,9 +11,8 @@ let service: Awaited<ReturnType<typeof openTestService>>;
 let database: Database;
 let idempotency: Idempotency;
 beforeAll(async () => {
-  service = await openTestService('letters', (url, logger) =>
-    migrateIdempotency({ url, schema: 'letters', logger }),
-  );
+  const prepare = (url: string, logger: Logger) => migrateIdempotency({ url, schema: 'letters', logger });
+  service = await openTestService('letters', prepare, 'idempotency');
   ({ database } = service);
   idempotency = createIdempotency(database.query, 'letters');
 });

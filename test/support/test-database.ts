@@ -16,18 +16,33 @@ function optionsOf({ locale, copyOf }: Origin): string {
   return locale ? `TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE '${locale}'` : '';
 }
 
+async function onServer<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(stack().postgres);
+  await client.connect();
+  return work(client).finally(() => client.end());
+}
+
+const urlOf = (name: string): string => new URL(`/${name}`, stack().postgres).href;
+
 /** Creates a database on the stack's PostgreSQL server. `url` has the owner's credentials. */
 export async function createTestDatabase(origin: Origin = {}) {
-  const server = stack().postgres;
   const name = `test_${randomBytes(6).toString('hex')}`;
-  const run = async (statement: string) => {
-    const client = new pg.Client(server);
-    await client.connect();
-    await client.query(statement);
-    await client.end();
-  };
-  await run(`CREATE DATABASE ${name} ${optionsOf(origin)}`);
-  const url = new URL(server);
-  url.pathname = `/${name}`;
-  return { url: url.href, drop: () => run(`DROP DATABASE ${name} WITH (FORCE)`) };
+  // The default strategy writes each page to the WAL, which takes three times as much CPU time.
+  await onServer((client) => client.query(`CREATE DATABASE ${name} STRATEGY file_copy ${optionsOf(origin)}`));
+  const drop = () => onServer((client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
+  return { url: urlOf(name), drop };
+}
+
+/** Creates a copy of the database `template`. The first caller creates the template and fills it with `prepare`. */
+export async function createPreparedDatabase(template: string, prepare: (url: string) => Promise<unknown>) {
+  await onServer(async (client) => {
+    // Test files run in parallel. The lock ends with the connection.
+    await client.query('SELECT pg_advisory_lock(hashtext($1))', [template]);
+    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [template]);
+    if (rowCount) return;
+    const { url } = await createTestDatabase();
+    await prepare(url);
+    await client.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} RENAME TO ${template}`);
+  });
+  return createTestDatabase({ copyOf: { url: urlOf(template) } });
 }

@@ -1,14 +1,21 @@
-import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto';
+import { createCipheriv, createDecipheriv, randomBytes, scrypt, type ScryptOptions } from 'node:crypto';
+import { promisify } from 'node:util';
 
 const algorithm = 'aes-256-gcm';
 const sizes = { salt: 16, nonce: 12, tag: 16, key: 32 };
 /** Makes guessing a human-chosen secret expensive: 32 MiB and about 0.1 s for each guess. */
-const scryptCost = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 2 ** 20 };
+const scryptCost: ScryptOptions = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 2 ** 20 };
+
+const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
+/** One salt for all values that this process seals: each has its own nonce, and reading them takes one derivation. */
+const processSalt = randomBytes(sizes.salt);
+const derived = new Map<string, Promise<Buffer>>();
 
 function deriveKey(secret: string, salt: Buffer): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    scrypt(secret, salt, sizes.key, scryptCost, (error, key) => (error ? reject(error) : resolve(key)));
-  });
+  const id = `${salt.toString('hex')} ${secret}`;
+  const key = derived.get(id) ?? derive(secret, salt, sizes.key, scryptCost);
+  derived.set(id, key);
+  return key;
 }
 
 /** Encrypts with AES-256-GCM under a 256-bit key. `decrypt` needs the same `context`, which is not stored. */
@@ -30,8 +37,7 @@ export function decrypt(encrypted: Buffer, key: Buffer, context: string): Buffer
 
 /** Encrypts under a key derived from the secret by scrypt (RFC 7914). Returns the salt and the result of `encrypt`. */
 export async function seal(plain: Buffer, secret: string, context: string): Promise<Buffer> {
-  const salt = randomBytes(sizes.salt);
-  return Buffer.concat([salt, encrypt(plain, await deriveKey(secret, salt), context)]);
+  return Buffer.concat([processSalt, encrypt(plain, await deriveKey(secret, processSalt), context)]);
 }
 
 /** Decrypts the result of `seal`. Throws if the secret, the context or any bit differs. */

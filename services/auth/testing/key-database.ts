@@ -1,12 +1,11 @@
-import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
 import { signingKeyTimes } from '../keys/key-rotation.ts';
 import { loadSigningKeys, type SigningKeys } from '../keys/signing-keys.ts';
-import { createAuthDatabase, migrateAuth } from '../stores.ts';
-import { keySecret } from './start-auth.ts';
+import { createAuthDatabase } from '../stores.ts';
+import { keySecret, openAuthService } from './start-auth.ts';
 
-/** Opens a new database without keys, on which several processes can load keys. */
+/** Opens a new database on which several processes can load keys. */
 export async function openKeyDatabase() {
-  const { database, log, logger, close } = await openTestService('auth', migrateAuth);
+  const { database, log, logger, close } = await openAuthService();
   const loaded: SigningKeys[] = [];
   const endProcesses = () => Promise.all(loaded.splice(0).map((keys) => keys.close()));
   return {

@@ -17,6 +17,7 @@ import { ensureClient, ensureUser, withAccounts } from '../accounts.ts';
 import { createAuth } from '../app.ts';
 import type { Command } from '../commands/command.ts';
 import type { IdentitySettings } from '../identity/settings.ts';
+import { loadOrCreateKeys } from '../keys/key-rotation.ts';
 import { loadSecret } from '../keys/secret-store.ts';
 import { loadSigningKeys } from '../keys/signing-keys.ts';
 import { createMailMetrics } from '../metrics.ts';
@@ -25,7 +26,7 @@ import { startSendingMails } from '../password-reset/send-mails.ts';
 import { createPersonalData } from '../personal-data.ts';
 import { createPasswords } from '../passwords/passwords.ts';
 import { createPushDevices } from '../sessions/push-devices.ts';
-import { createAuthDatabase, migrateAuth } from '../stores.ts';
+import { createAuthDatabase } from '../stores.ts';
 import { createMemoryFailures } from '../throttle/failures.ts';
 import { createLoginThrottle, loginBackoff } from '../throttle/login-throttle.ts';
 
@@ -54,6 +55,10 @@ export function runCommand(databaseUrl: string, command: Command, args: string[]
   });
 }
 
+/** The parts of the service on a new database, which has a signing key. */
+export const openAuthService = () =>
+  openTestService('auth', (url) => withAccounts(url, (accounts) => loadOrCreateKeys(accounts, keySecret)));
+
 export const devicesSecret = 'the-secret-of-the-devices-service';
 
 export async function startAuth({
@@ -63,7 +68,7 @@ export async function startAuth({
   mfaRoles = [] as readonly contract.Role[],
   sendsMail = false,
 } = {}) {
-  const service = await openTestService('auth', migrateAuth);
+  const service = await openAuthService();
   const { database, logger, metrics } = service;
   const stores = createAuthDatabase(database);
   const accounts = { ...stores, passwords: createPasswords(), close: async () => {} };

@@ -1,18 +1,23 @@
-import { createTestDatabase } from '../../../test/support/test-database.ts';
+import { createPreparedDatabase } from '../../../test/support/test-database.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import { createMetrics } from '../metrics.ts';
 import { createDatabase } from '../postgres.ts';
 
-/** The parts that every service has, on a new database with its schema. `log` grows by each line at level debug. */
+/**
+ * The parts that every service has, on a copy of a database that `prepare` has filled once for all test files with this
+ * `template`. `log` grows by each line at level debug.
+ */
 export async function openTestService(
   name: string,
-  migrate: (url: string, logger: Logger) => Promise<unknown>,
+  prepare: (url: string, logger: Logger) => Promise<unknown>,
+  template = name,
 ) {
-  const testDatabase = await createTestDatabase();
-  const { url } = testDatabase;
   const log: string[] = [];
   const logger = createLogger(name, 'debug', { write: (line) => void log.push(line) });
-  await migrate(url, logger);
+  const testDatabase = await createPreparedDatabase(`prepared_${template.replace('-', '_')}`, (empty) =>
+    prepare(empty, logger),
+  );
+  const { url } = testDatabase;
   const metrics = createMetrics(name);
   const database = createDatabase({ url, logger, metrics });
   return {

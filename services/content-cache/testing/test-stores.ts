@@ -3,7 +3,7 @@ import pg from 'pg';
 import { createLogger, migrate, runRetention, type Database } from '@content-platform/chassis';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { createTestDatabase } from '../../../test/support/test-database.ts';
+import { createPreparedDatabase } from '../../../test/support/test-database.ts';
 import { startRedis } from '../../../test/support/redis-server.ts';
 import { until } from '../../../test/support/wait.ts';
 import { retention } from '../start.ts';
@@ -13,10 +13,13 @@ export type TestStores = Awaited<ReturnType<typeof startTestStores>>;
 
 /** Starts a Redis and a migrated database for one test file, and any number of services on them. */
 export async function startTestStores() {
-  const [database, redis] = await Promise.all([createTestDatabase(), startRedis()]);
   const logger = createLogger('content-cache', 'silent');
   const folder = new URL('../migrations/', import.meta.url);
-  await migrate({ url: database.url, schema: 'content', folder, logger });
+  const prepare = (url: string) => migrate({ url, schema: 'content', folder, logger });
+  const [database, redis] = await Promise.all([
+    createPreparedDatabase('prepared_content', prepare),
+    startRedis(),
+  ]);
   const owner = new pg.Pool({ connectionString: database.url, max: 2 });
   owner.on('error', () => undefined);
   // As in a cache that was emptied when the log of changes began.
