@@ -33,9 +33,7 @@ const columns = `id::float8 AS id, email, name, password_hash AS "passwordHash",
 const folded = (email: string) => `lower(${email} COLLATE "C")`;
 
 /** Returns a LIKE pattern that matches `part` literally. */
-function containing(part: string): string {
-  return `%${part.replace(/[\\%_]/g, '\\$&')}%`;
-}
+const containing = (part: string): string => `%${part.replace(/[\\%_]/g, '\\$&')}%`;
 
 export type UserStore = ReturnType<typeof createUserStore>;
 

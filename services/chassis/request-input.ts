@@ -121,9 +121,7 @@ export function validate(endpoint: Endpoint, request: Request) {
 }
 
 /** Returns a strong ETag, the hash of the reply. A record's version alone is reused after it was deleted and re-created. */
-export function etagOf(payload: string | Buffer): string {
-  return `"${hash('sha256', payload, 'base64url')}"`;
-}
+export const etagOf = (payload: string | Buffer): string => `"${hash('sha256', payload, 'base64url')}"`;
 
 const etagPattern = /(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/g;
 const etagsIn = (header: string): string[] => header.match(etagPattern) ?? [];

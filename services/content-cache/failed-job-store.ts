@@ -58,9 +58,7 @@ function storable(error: string): string {
   return error.slice(0, maxErrorLength).toWellFormed().replaceAll('\0', '\uFFFD');
 }
 
-function isText(bytes: Buffer | null): boolean {
-  return bytes === null || (isUtf8(bytes) && !bytes.includes(0));
-}
+const isText = (bytes: Buffer | null): boolean => bytes === null || (isUtf8(bytes) && !bytes.includes(0));
 
 function toJob(row: Row): FailedJob {
   const { key, value } = row;

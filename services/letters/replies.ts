@@ -41,9 +41,7 @@ export function checkChangeable({ id, state }: Letter): void {
 }
 
 /** Returns the ETag of a letter, which is the same in every reply. */
-export function etagOfLetter(letter: Letter): string {
-  return etagOf(JSON.stringify(letter));
-}
+export const etagOfLetter = (letter: Letter): string => etagOf(JSON.stringify(letter));
 
 /** Throws 412 if the letter has changed since the client read it. */
 export function checkIfMatch(ifMatch: string | undefined, letter: Letter): void {

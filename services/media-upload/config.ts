@@ -51,6 +51,4 @@ export const mediaUploadConfig = {
 };
 
 /** Reads the settings of the admin commands. Throws ConfigError. */
-export function readAdminConfig() {
-  return readConfig({ DATABASE_URL: databaseUrl, ...storeConfig });
-}
+export const readAdminConfig = () => readConfig({ DATABASE_URL: databaseUrl, ...storeConfig });

@@ -28,6 +28,4 @@ export function disposition(kind: 'inline' | 'attachment', name: string): string
 }
 
 /** Returns the name of an image's variant, with the extension of its format. */
-export function webpName(name: string): string {
-  return `${name.replace(/\.[^.\s]{1,10}$/u, '')}.webp`;
-}
+export const webpName = (name: string): string => `${name.replace(/\.[^.\s]{1,10}$/u, '')}.webp`;

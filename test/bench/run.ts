@@ -13,7 +13,6 @@ import { noteLoad } from '../support/results.ts';
 const onStack: Record<string, string> = {
   capacity: 'capacity.ts',
   overload: 'overload/main.ts',
-  curves: 'curves/main.ts',
 };
 
 /** Benches that start their own processes: an idle stack beside them would change their figures. */

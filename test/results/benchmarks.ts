@@ -1,6 +1,7 @@
 import { barChart } from './bar-chart.ts';
 import { judge, type Result } from '../bench/gateway/goals.ts';
 import { median } from '../bench/percentiles.ts';
+import type { Round } from '../bench/test-system.ts';
 import { round, table } from '../support/table.ts';
 import { verdicts, type StoredResult, type Section } from './section.ts';
 
@@ -169,45 +170,10 @@ function overload(kept: StoredResult) {
   });
 }
 
-interface Curve {
-  name: string;
-  unit: string;
-  how: string;
-  points: {
-    at: number;
-    rounds: {
-      cpu: Record<string, number>;
-      perSecond: number;
-      times: Record<string, number>;
-      failed: number;
-    }[];
-  }[];
-}
-
-function curves(kept: StoredResult) {
-  const list = kept['curves'] as Curve[];
-  const text = list.map(({ name, unit, how, points }) => {
-    const rows = points.map(({ at, rounds }) => [
-      at.toLocaleString('en'),
-      median(rounds.map(({ cpu }) => cpu['gateway'] ?? 0)),
-      median(rounds.map(({ cpu }) => cpu['content-cache'] ?? 0)),
-      median(rounds.map(({ perSecond }) => perSecond)),
-      median(rounds.map(({ times }) => times['p50'] ?? 0)),
-      median(rounds.map(({ times }) => times['p99'] ?? 0)),
-      rounds.reduce((sum, { failed }) => sum + failed, 0),
-    ]);
-    const head = [unit, 'gateway µs', 'content-cache µs', 'requests/s', 'p50 ms', 'p99 ms', 'not answered'];
-    return `**${name}**: ${how}.\n\n${table([head, ...rows])}`;
-  });
-  const notAnswered =
-    '"not answered" includes requests that were not sent, because no connection was free when they were due.';
-  return [notAnswered, ...text];
-}
-
 function scale(kept: StoredResult) {
-  const sets = kept['sets'] as { size: number; rounds: Curve['points'][0]['rounds'] }[];
+  const sets = kept['sets'] as { size: number; rounds: Round[] }[];
   /** CPU of all processes of a role for each read in µs. */
-  const cpuOf = (rounds: (typeof sets)[0]['rounds'], role: string) =>
+  const cpuOf = (rounds: readonly Round[], role: string) =>
     median(
       rounds.map(({ cpu }) =>
         Object.entries(cpu).reduce((sum, [name, us]) => sum + (name.startsWith(role) ? us : 0), 0),
@@ -287,11 +253,6 @@ export const benchmarks: Section[] = [
       'Results before 2026-11-25 are not comparable: they counted replies after the end of the load, opened the connections during it, and took the refusals of all requests instead of the first of each connection.',
     ].join(' '),
     render: overload,
-  },
-  {
-    title: 'Cost with growing load',
-    ...bench('curves'),
-    render: curves,
   },
   {
     title: 'Several gateways and content-caches',

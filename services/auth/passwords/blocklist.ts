@@ -20,9 +20,7 @@ const keyOf = (sha1: string): bigint => BigInt(`0x${sha1.slice(0, 16)}`);
 /** The policy checks the stored form, NFC. */
 const keyOfPassword = (password: string): bigint => keyOf(hash('sha1', password.normalize('NFC')));
 
-function wrong(reason: string): ConfigError {
-  return new ConfigError(`PASSWORD_BLOCKLIST_FILE: ${reason}`);
-}
+const wrong = (reason: string): ConfigError => new ConfigError(`PASSWORD_BLOCKLIST_FILE: ${reason}`);
 
 /** Reads a file in pieces, because the whole file would double the memory of the process. */
 function* linesOf(path: string): Generator<Buffer> {

@@ -51,9 +51,7 @@ export function createPasswords() {
 }
 
 /** Returns whether the hash has another algorithm or cost than new hashes. */
-export function isOutdated(hash: string): boolean {
-  return !hash.startsWith(prefix);
-}
+export const isOutdated = (hash: string): boolean => !hash.startsWith(prefix);
 
 /** Returns whether an imported hash is accepted: bcrypt ($2y$, $2a$, $2b$) or argon2id, up to the cost limits above. */
 export function isSupported(hash: string): boolean {
