@@ -71,33 +71,43 @@ const restMs = 1_000;
 /** The rest of a connection whose client did not wait for Retry-After: shorter than clients wait for a reply. */
 const earlyRestMs = 3_000;
 const checkIntervalMs = 10;
+/** Resting connections are read again while the queue has fewer requests than this share of its limit. */
+const wakeShare = 1 / 2;
+/** A late request is refused above this share, so that requests which can be answered in time precede it. */
+const lateShare = 1 / 4;
 /** Connections that are read again in one check. */
 const maxPerCheck = 40;
 
-/** Connections with a refused request. They are read again after their rest or, earlier, while `isCalm`. */
-export function createRestingConnections(isCalm: () => boolean) {
-  /** When each connection is read again, those that rest longest last. */
-  const rests = [new Map<Socket, number>(), new Map<Socket, number>()];
-  const [normal, long] = rests as [Map<Socket, number>, Map<Socket, number>];
-  /** The connections that are read again in this turn of the event loop. */
-  const woken = new Set<Socket>();
+/** A connection, and performance.now() at which it is read again. */
+type Rest = [socket: Socket, until: number];
+
+/**
+ * Connections with a refused request. They are read again after their rest or, earlier, if the queue has `room()` for
+ * their requests.
+ */
+export function createRestingConnections(room: () => number) {
+  /** The connections with a normal and with a long rest, in the order in which their rests end. */
+  const normal: Rest[] = [];
+  const long: Rest[] = [];
+  /** The connections that are read again in this turn of the event loop, and whether their rest was over. */
+  const woken = new Map<Socket, boolean>();
   /** The last request of each connection with a refusal. */
   const latest = new WeakMap<Socket, ServerResponse>();
   let timer: NodeJS.Timeout | undefined;
 
   function wake(): void {
-    let left = maxPerCheck;
     const now = performance.now();
-    for (const rest of rests) {
-      for (const [socket, until] of rest) {
-        if (left === 0 || (until > now && !isCalm())) break;
-        left -= 1;
-        rest.delete(socket);
-        if (!socket.destroyed) woken.add(socket.resume());
-      }
-    }
+    const read = ([socket]: Rest, isOver: boolean) => {
+      if (!socket.destroyed) woken.set(socket.resume(), isOver);
+    };
+    for (const rests of [normal, long])
+      while (woken.size < maxPerCheck && (rests[0]?.[1] ?? Infinity) <= now) read(rests.shift()!, true);
+    const most = Math.min(maxPerCheck, room());
+    // The latest first: their clients have waited least, and still get their replies in time.
+    for (const rests of [normal, long])
+      while (woken.size < most && rests.length > 0) read(rests.pop()!, false);
     setImmediate(() => woken.clear());
-    if (normal.size + long.size === 0) stop();
+    if (normal.length + long.length === 0) stop();
   }
 
   function stop(): void {
@@ -106,18 +116,19 @@ export function createRestingConnections(isCalm: () => boolean) {
   }
 
   return {
-    /** Whether the request was sent during the rest: its client has waited too long, so it is refused sooner. */
-    isEarly: (socket: Socket): boolean => woken.has(socket),
+    /** Whether the request has waited for a whole rest: it is late already, so it is refused sooner. */
+    isLate: (socket: Socket): boolean => woken.get(socket) === true,
 
     /** Stops reading a connection once the reply of a refused request is sent. */
     add(socket: Socket, response: ServerResponse): void {
       latest.set(socket, response);
-      const rest = woken.has(socket) ? long : normal;
+      const isEarly = woken.has(socket);
       // Not earlier: Node reads on when a reply is finished.
       response.once('close', () => {
         if (socket.destroyed || socket.writableEnded || latest.get(socket) !== response) return;
         socket.pause();
-        rest.set(socket, performance.now() + (rest === long ? earlyRestMs : restMs));
+        const until = performance.now() + (isEarly ? earlyRestMs : restMs);
+        (isEarly ? long : normal).push([socket, until]);
         timer ??= setInterval(wake, checkIntervalMs).unref();
       });
     },
@@ -133,15 +144,15 @@ export function createRestingConnections(isCalm: () => boolean) {
  */
 export function createLoadShedding(options: LoadSheddingOptions): LoadShedding {
   const { begin, metrics, corsHeaders, drainMs, isExempt, areConnectionsShared } = options;
-  /** Each waiting request's reply and its time of arrival, the oldest first. */
-  const queue = new Map<GatewayResponse, number>();
+  /** The replies of waiting requests and their times of arrival, the oldest first. */
+  const queue: { response: GatewayResponse; arrivedAt: number }[] = [];
   const rate = createRateMeter();
   /** Requests that have begun in this turn of the event loop. */
   let begun = 0;
   let isScheduled = false;
 
   const queueLimit = () => Math.max(minQueue, rate.get() * maxWaitMs);
-  const resting = createRestingConnections(() => queue.size < queueLimit() / 2);
+  const resting = createRestingConnections(() => queueLimit() * wakeShare - queue.length);
 
   function beginNow(response: GatewayResponse, arrivedAt: number): void {
     begun += 1;
@@ -157,13 +168,12 @@ export function createLoadShedding(options: LoadSheddingOptions): LoadShedding {
       isScheduled = false;
       begun = 0;
       const now = performance.now();
-      for (const [response, arrivedAt] of queue) {
-        if (begun === maxPerTurn) break;
-        queue.delete(response);
+      while (begun < maxPerTurn && queue.length > 0) {
+        const { response, arrivedAt } = queue.shift()!;
         rate.note(now);
         if (!response.destroyed) beginNow(response, arrivedAt);
       }
-      if (queue.size > 0) schedule();
+      if (queue.length > 0) schedule();
     });
   }
 
@@ -178,13 +188,14 @@ export function createLoadShedding(options: LoadSheddingOptions): LoadShedding {
   return {
     admit(request, response) {
       const now = performance.now();
-      const isFree = queue.size === 0 && begun < maxPerTurn;
+      const isFree = queue.length === 0 && begun < maxPerTurn;
       if (isFree || isExempt(request)) return beginNow(response, now);
-      if (queue.size >= queueLimit() || resting.isEarly(request.socket)) return refuse(request, response);
+      const limit = queueLimit() * (resting.isLate(request.socket) ? lateShare : 1);
+      if (queue.length >= limit) return refuse(request, response);
       // A body that is still arriving is read at once, with the time limits of slow clients.
       if (hasBody(request)) return beginNow(response, now);
-      if (queue.size === 0) rate.begin(now);
-      queue.set(response, now);
+      if (queue.length === 0) rate.begin(now);
+      queue.push({ response, arrivedAt: now });
       schedule();
     },
     stop: resting.stop,

@@ -6,22 +6,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../../test/support/wait.ts';
 import { createRestingConnections } from './load-shedding.ts';
 
-let isCalm: boolean;
+/** The number of requests for which the queue has room. */
+let room: number;
 let server: Server;
 let client: Socket;
-/** For each request, whether it was sent during the rest. */
-let early: boolean[];
+/** For each request, whether it has waited for a whole rest. */
+let late: boolean[];
 let connections: ReturnType<typeof createRestingConnections>;
 
 const request = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
 beforeEach(async () => {
-  isCalm = false;
-  early = [];
-  connections = createRestingConnections(() => isCalm);
+  room = 0;
+  late = [];
+  connections = createRestingConnections(() => room);
   // A server that refuses every request.
   server = createServer((incoming, response) => {
-    early.push(connections.isEarly(incoming.socket));
+    late.push(connections.isLate(incoming.socket));
     connections.add(incoming.socket, response);
     response.end();
   }).listen(0, '127.0.0.1');
@@ -36,30 +37,46 @@ afterEach(() => {
   server.close();
 });
 
-test('a request sent during the rest is read after it, and counts as early', async () => {
+test('a request sent during the rest is read after it, and is late', async () => {
   client.write(request);
-  await until('it is read', () => early.length === 2);
-  expect(early).toEqual([false, true]);
+  await until('it is read', () => late.length === 2);
+  expect(late).toEqual([false, true]);
 });
 
 test('a connection is read again as soon as the gateway is calm', async () => {
   client.write(request);
-  await until('it rests again', () => early.length === 2);
+  await until('it rests again', () => late.length === 2);
   client.write(request);
-  isCalm = true;
-  await until('it is read', () => early.length === 3);
+  room = 1;
+  await until('it is read', () => late.length === 3);
 });
 
-test('a request sent after the rest is not early', async () => {
-  isCalm = true;
+test('with little room, the connection that was refused last is read first', async () => {
+  const other = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  client.write(request);
+  await until('the first rests again', () => late.length === 2);
+  other.write(request);
+  await once(other, 'data');
+  other.write(request);
+  await until('both rest', () => late.length === 4);
+  const read: Socket[] = [];
+  for (const socket of [client, other]) socket.on('data', () => read.push(socket)).write(request);
+  room = 1;
+  await until('both are read', () => read.length === 2);
+  expect(read).toEqual([other, client]);
+  other.destroy();
+});
+
+test('a request sent after the rest is not late', async () => {
+  room = 1;
   // Longer than the pause between two checks.
   await sleep(100);
   client.write(request);
-  await until('it is read', () => early.length === 2);
-  expect(early).toEqual([false, false]);
+  await until('it is read', () => late.length === 2);
+  expect(late).toEqual([false, false]);
 });
 
 test('pipelined requests get all their replies', async () => {
   client.write(request.repeat(5));
-  await until('all are read', () => early.length === 6);
+  await until('all are read', () => late.length === 6);
 });

@@ -46,9 +46,7 @@ interface Link {
 const rowsPerCheck = 5_000;
 
 /** Makes the actor of an entry about users' changes to their own account. */
-export function byUser(userId: number, address: string) {
-  return { userId, actor: `user:${userId}`, address };
-}
+export const byUser = (userId: number, address: string) => ({ userId, actor: `user:${userId}`, address });
 
 /** Stores the audit log. All functions throw the errors of `query`. */
 export function createAuditStore(query: Database['query']) {

@@ -51,7 +51,7 @@ beforeAll(async () => {
     ),
     handle(slow, async ({ signal }) => {
       slowRequests += 1;
-      if (!signal.aborted) await once(signal, 'abort');
+      if (!signal().aborted) await once(signal(), 'abort');
       return { status: 200 as const, body: {} };
     }),
     handle(broken, () => {

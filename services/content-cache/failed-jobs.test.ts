@@ -229,7 +229,7 @@ test('retries the least retried jobs first, then the oldest', async () => {
 /** A call of a handler, as the service makes it. */
 const callWith = <Body>(body: Body, signal = new AbortController().signal) => ({
   body,
-  signal,
+  signal: () => signal,
   caller: { kind: 'machine', clientId: 'cms', scopes: new Set<never>() } as const,
   params: {},
   query: {},

@@ -29,7 +29,7 @@ export function exportMe({ database, personalData }: AuthContext): Handler<typeo
       })),
     );
     await audit.add({ ...byUser(user.id, address), event: 'data_exported' });
-    const body = await personalData.export(profile, stored, signal);
+    const body = await personalData.export(profile, stored, signal());
     return { status: 200, body, headers: { 'Content-Type': 'application/json; charset=utf-8' } };
   };
 }

@@ -135,7 +135,7 @@ export function listContent(deps: ContentDeps): Handler<typeof contract.listCont
     if (last.model !== model) throw invalidCursor('cursor');
     const build = () =>
       ids ? readIds(model, [...new Set(ids)], view) : readPage(model, view, limit, last.id);
-    return { status: 200, body: (await limited(build, signal)) as never };
+    return { status: 200, body: (await limited(build, signal())) as never };
   };
 }
 

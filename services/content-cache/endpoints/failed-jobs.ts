@@ -74,7 +74,7 @@ export function deleteFailedJobs(deps: DeletionDeps): Handler<typeof contract.de
     const { matched, newest } = await jobs.countMatching(filter);
     if (dry_run) return { status: 200, body: { matched, deleted: 0 } };
     let deleted = 0;
-    const isOver = () => call.signal.aborted || performance.now() - start > maxDeletionMs;
+    const isOver = () => call.signal().aborted || performance.now() - start > maxDeletionMs;
     try {
       while (deleted < matched && !isOver()) {
         const count = await jobs.removeMatching(filter, newest);
@@ -137,8 +137,8 @@ export function retryFailedJobs(deps: FailedJobDeps): Handler<typeof contract.re
     const ids = await deps.jobs.listOpen(filter, Math.ceil((per_second * maxRetryMs) / 1_000));
     for (const [index, id] of ids.entries()) {
       const wait = start + (index * 1_000) / per_second - performance.now();
-      if (wait > 0) await sleep(wait, undefined, { signal }).catch(() => undefined);
-      if (signal.aborted || performance.now() - start > maxRetryMs) break;
+      if (wait > 0) await sleep(wait, undefined, { signal: signal() }).catch(() => undefined);
+      if (signal().aborted || performance.now() - start > maxRetryMs) break;
       const tried = await retry(deps, id, caller);
       // undefined: the job was deleted meanwhile
       if (tried) result[tried.failure ? 'failed' : 'retried'] += 1;

@@ -71,7 +71,7 @@ export function readVariant({ files, store, logger }: ReadVariantDeps): Handler<
         headers: { 'Content-Range': `bytes */${bytes}` },
       });
     }
-    const body = await store.get(key, range, signal);
+    const body = await store.get(key, range, signal());
     if (!body) {
       logger.error({ key, id: file.id }, 'a stored file is missing');
       throw fileNotFound();

@@ -147,12 +147,12 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
       const fingerprint = received.checksum.toString('hex');
       const request = { endpoint: contract, caller, key: header('idempotency-key'), fingerprint };
       return idempotency.once(request, async () => {
-        const { value, joined } = await shareUpload(`${caller.id} ${fingerprint}`, signal, async () => {
+        const { value, joined } = await shareUpload(`${caller.id} ${fingerprint}`, signal(), async () => {
           const known = await files.findUpload(caller.id, received.checksum);
           if (known) return { kept: known, isNew: false };
           await files.checkQuota(caller.id, received.bytes);
           const job = { path, folder, sides: imageVariants };
-          const outcome = accepted(await pool.run(job, signal, caller.id));
+          const outcome = accepted(await pool.run(job, signal(), caller.id));
           return storeFile(caller.id, received, folder, outcome);
         });
         return reply(value.isNew && !joined ? 201 : 200, value.kept);
@@ -169,7 +169,7 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
       return answer;
     } catch (thrown) {
       const error = translate(thrown);
-      count(outcomeOf(error, call.signal));
+      count(outcomeOf(error, call.signal()));
       throw error;
     } finally {
       release?.();

@@ -9,6 +9,8 @@ export interface CandidateContext {
   redis: string;
   publicKeyPem: string;
   folder: string;
+  /** Requests a second of all callers together, above which nginx refuses; default: none. */
+  limit?: number;
 }
 
 export interface Candidate {
@@ -32,7 +34,8 @@ const peer =
 const nginxWithAuth: Candidate['start'] = async (port, context) => {
   const authPort = await freePort();
   const [authenticator] = await peer('nginx-auth.mjs', true)(authPort, context);
-  return [startNginx(context.folder, port, context.upstream, authPort), authenticator!];
+  const { folder, upstream, limit } = context;
+  return [startNginx(folder, port, upstream, authPort, limit), authenticator!];
 };
 
 const common = 'limit in Redis';

@@ -2,7 +2,7 @@ import type { Probed } from './probe.ts';
 import type { Seen } from '../load/job.ts';
 import type { Verdict } from '../../results/section.ts';
 
-/** Shares of the peak at the last step by number of connections, and of the earlier capacity afterwards; times in ms. */
+/** Shares of the peak at the heaviest loads by number of connections, and of the first capacity afterwards; times in ms. */
 export const goals = {
   goodput: { 2_000: 0.85, 6_000: 0.75 } as Record<number, number>,
   refusal: 100,
@@ -16,17 +16,22 @@ export interface Step {
   multiple: number;
   connections: number;
   perSecond: number;
+  /** Requests per second that were answered before and after the load over few connections, on average. */
+  capacity: number;
   seen: Seen;
-  probed: Probed;
+  probed: Probed | undefined;
 }
 
-export const peakOf = (capacity: number, steps: readonly Step[]): number =>
-  Math.max(capacity, ...steps.map(({ seen }) => seen.goodput));
+/** The share of the most that was answered around or during the load. */
+export const shareInTime = ({ seen, capacity }: Step): number =>
+  seen.goodputInTime / Math.max(capacity, seen.goodput);
 
 /** Compares one of the heaviest loads with the goals. */
-function judgeStep(peak: number, { seen, probed, multiple, connections }: Step): Verdict[] {
+function judgeStep(step: Step): Verdict[] {
+  const { seen, multiple, connections } = step;
+  const probed = step.probed!;
   const load = `at ${multiple} × over ${connections} connections`;
-  const part = seen.goodputInTime / peak;
+  const part = shareInTime(step);
   const goal = goals.goodput[connections]!;
   const others = Object.keys(seen.statuses).filter((status) => !['200', '429', '503'].includes(status));
   const lost = seen.gaveUp + seen.broken;
@@ -60,12 +65,12 @@ function judgeStep(peak: number, { seen, probed, multiple, connections }: Step):
   ];
 }
 
-/** Compares the steps with the highest multiple with the goals. `afterwards`, like `capacity`: requests per second. */
-export function judge(capacity: number, steps: readonly Step[], afterwards: number): Verdict[] {
+/** Compares the heaviest loads with the goals. `capacities`: before the first load and after each. */
+export function judge(capacities: readonly number[], steps: readonly Step[]): Verdict[] {
+  const [capacity, afterwards] = [capacities[0]!, capacities.at(-1)!];
   const highest = steps.at(-1)!.multiple;
-  const heaviest = steps.filter(({ multiple }) => multiple === highest);
   return [
-    ...heaviest.flatMap((step) => judgeStep(peakOf(capacity, steps), step)),
+    ...steps.filter(({ multiple }) => multiple === highest).flatMap(judgeStep),
     {
       isHeld: afterwards >= capacity * goals.afterwards,
       text: `over keep-alive connections ${afterwards.toFixed(0)} a second are answered after the load, ${((100 * afterwards) / capacity).toFixed(0)} % of the rate before; the goal is ${goals.afterwards * 100} %`,

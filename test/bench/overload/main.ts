@@ -1,22 +1,31 @@
 // `npm run bench -- overload`: measures reads at three times the capacity. The gateway, content-cache, Redis and
-// PostgreSQL share one core; the load uses the other. Repeats this for a gateway with a free upstream. Exits with 1 if
-// a goal is missed.
+// PostgreSQL share one core; the load uses the other. Repeats this for a gateway with a free upstream, and for other
+// gateways. Exits with 1 if a goal is missed.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../../deploy/local/ports.ts';
 import { closeRecords } from '../../support/records.ts';
+import { stack } from '../../support/stack.ts';
+import { until } from '../../support/wait.ts';
 import { startAuth } from '../gateway/auth.ts';
+import { type Candidate, type CandidateContext, candidates } from '../gateway/candidates.ts';
+import { installPeers, versionsOf } from '../gateway/install.ts';
 import { stopAll } from '../gateway/processes.ts';
 import { median } from '../percentiles.ts';
 import {
   otherCore,
   pin,
   pinTestSystem,
+  platformCore,
   stackVersions,
   startPeople,
   startTestSystem,
   type TestSystem,
 } from '../test-system.ts';
 import { conclude } from '../verdict.ts';
-import { judge, peakOf, type Step } from './goals.ts';
+import { judge, type Step } from './goals.ts';
 import { startProbe } from './probe.ts';
 
 const paths = ['/api/content/pathway/1'];
@@ -35,46 +44,79 @@ const restMs = 6_000;
 
 const load = startPeople();
 
-async function closedLoop({ gateway }: TestSystem, forSeconds: number): Promise<number> {
+async function closedLoop(gateway: string, forSeconds: number): Promise<number> {
   const often = { perSecond: 0, seconds: forSeconds, kept: 0, connections: few };
   return (await load.send({ origins: [gateway], paths, ...often })).goodput;
 }
 
 /** Returns the replies per second if each connection waits for its replies: the median of three rounds. */
-async function capacityOf(stand: TestSystem): Promise<number> {
+async function capacityOf(gateway: string): Promise<number> {
   const rounds: number[] = [];
-  for (let round = 0; round < 3; round += 1) rounds.push(await closedLoop(stand, 3));
+  for (let round = 0; round < 3; round += 1) rounds.push(await closedLoop(gateway, 2));
   return median(rounds);
 }
 
-async function step(
-  stand: TestSystem,
-  token: string,
-  capacity: number,
-  [multiple, connections]: (typeof loads)[number],
-): Promise<Step> {
-  const perSecond = Math.round(capacity * multiple);
-  const probe = startProbe(stand, token);
-  const job = { origins: [stand.gateway], paths, perSecond, seconds, kept: connections, connections };
-  const seen = await load.send(job);
-  await sleep(Math.max(0, seen.endedAt + restMs - Date.now()));
-  return { multiple, connections, perSecond, seen, probed: await probe.stop(seen.endedAt) };
+/** Sends the loads in turn. The speed of a machine changes, so each is compared with the capacity around it. */
+async function measureLoads(
+  gateway: string,
+  list: readonly (typeof loads)[number][],
+  watch?: () => ReturnType<typeof startProbe>,
+) {
+  await closedLoop(gateway, 10);
+  const capacities = [await capacityOf(gateway)];
+  const steps: Step[] = [];
+  for (const [multiple, connections] of list) {
+    const before = capacities.at(-1)!;
+    const perSecond = Math.round(before * multiple);
+    const probe = watch?.();
+    const seen = await load.send({
+      origins: [gateway],
+      paths,
+      perSecond,
+      seconds,
+      kept: connections,
+      connections,
+    });
+    await sleep(Math.max(0, seen.endedAt + restMs - Date.now()));
+    const probed = await probe?.stop(seen.endedAt);
+    const after = await capacityOf(gateway);
+    capacities.push(after);
+    steps.push({ multiple, connections, perSecond, capacity: (before + after) / 2, seen, probed });
+  }
+  return { capacities, steps };
 }
 
 async function measure(name: string, does: string, stand: TestSystem, token: string) {
   pinTestSystem(stand);
-  await closedLoop(stand, 10);
-  const capacity = await capacityOf(stand);
-  console.log(`${name}: ${capacity.toFixed(0)}/s over ${few} connections`);
-  const steps: Step[] = [];
-  for (const each of loads) steps.push(await step(stand, token, capacity, each));
-  const afterwards = await capacityOf(stand);
-  const verdicts = judge(capacity, steps, afterwards);
-  return { name, does, capacity, peak: peakOf(capacity, steps), afterwards, steps, verdicts };
+  const { capacities, steps } = await measureLoads(stand.gateway, loads, () => startProbe(stand, token));
+  console.log(`${name}: ${capacities.map(Math.round).join(', ')}/s over ${few} connections`);
+  return { name, does, capacities, steps, verdicts: judge(capacities, steps) };
 }
 
+/** Measures another gateway with the same work. nginx gets 80 % of its capacity as a limit for all callers together. */
+async function measureOther({ name, does, start }: Candidate, context: CandidateContext) {
+  async function open(limit?: number) {
+    const port = await freePort();
+    const children = await start(port, { ...context, ...(limit && { limit }) });
+    for (const { pid } of children) pin(pid!, platformCore);
+    const gateway = `http://127.0.0.1:${port}`;
+    await until(`${name} answers`, async () => (await fetch(gateway)).status > 0);
+    return { gateway, close: () => children.forEach((child) => child.kill('SIGKILL')) };
+  }
+  const free = await open();
+  await closedLoop(free.gateway, 10);
+  const limit = Math.round((await capacityOf(free.gateway)) * 0.8);
+  free.close();
+  const limited = await open(limit);
+  const { steps } = await measureLoads(limited.gateway, loads.slice(-2));
+  limited.close();
+  return { name, does, limit, steps };
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'bench-overload-'));
 try {
-  const { sign, url: light, pid } = await startAuth();
+  await installPeers();
+  const { sign, url: light, pid, publicKeyPem } = await startAuth();
   load.post(Array.from({ length: people }, (_, index) => sign(index + 1)));
   for (const each of [process.pid, load.pid, pid]) pin(each, otherCore);
   const own = sign(people + 1);
@@ -92,10 +134,17 @@ try {
       own,
     ),
   ];
+  const context = { upstream: light, redis: stack().redis, publicKeyPem, folder };
+  const others = [];
+  for (const candidate of candidates)
+    if (['fast-gateway', 'nginx, auth_request'].includes(candidate.name) && candidate.hasDuties)
+      others.push(await measureOther(candidate, context));
   const settings = { paths, people, seconds, connections: few, rateLimitScale: 1000 };
   const verdicts = scenes.flatMap((scene) => scene.verdicts);
-  conclude('overload', verdicts, { settings, scenes }, await stackVersions());
+  const versions = { ...(await stackVersions()), ...versionsOf('fast-gateway') };
+  conclude('overload', verdicts, { settings, scenes, others }, versions);
 } finally {
   await closeRecords();
   await stopAll();
+  rmSync(folder, { recursive: true, force: true });
 }
