@@ -258,7 +258,7 @@ export const benchmarks: Section[] = [
     why: [
       '**Why:** when these figures were measured, the gateway stopped for 25 to 45 ms every 2.3 s: a young garbage collection copied 11 of 44 MB, because a getter, a WeakMap and a Set kept each finished request until a full collection. Now it takes 2 to 8 ms. In three alternating rounds on a busy machine the p99 of calls was 60, 110 and 33 ms instead of 106, 199 and 38 ms (bare Node server: 3.3, 2.9 and 2.5 ms).',
       'The rest: calls over 30 ms coincide with a full collection in the gateway or content-cache (13 to 45 ms), with a pause of the load generator, or with stretches in which all processes wait for a core. A call takes 2.1 ms of CPU in all processes, and these use 61 to 69 % of both cores; a call waits 0.9 ms for a core on average.',
-      'On 2026-11-25, when this machine was half as fast (14,256 events a second), a run of this bench had a p99 of 133 ms, 63 times that of the bare server. In shorter runs of 10 s calls took p99 30 to 53 ms through the gateway, and 4 to 38 ms (median 8) directly at content-cache, with and without Kafka: most of the rest is in the gateway.',
+      'On 2026-11-25, when this machine was half as fast (14,256 events a second), a run of this bench had a p99 of 133 ms, 63 times that of the bare server. In shorter runs of 10 s calls took p99 30 to 53 ms through the gateway, and 4 to 38 ms (median 8) directly at content-cache, with and without Kafka. A gateway with a stub service behind it had no full collection in 20 s of such calls.',
       'Tried without benefit: processes pinned to cores, larger and fixed young generations of the heap, a collector with one thread.',
     ].join(' '),
     render: events,
