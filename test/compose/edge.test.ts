@@ -46,11 +46,11 @@ beforeAll(async () => {
 afterAll(async () => {
   Object.assign(process.env, original);
   await up('--remove-orphans', ...names);
+  await writeStack();
+  await untilWell();
   // Compose does not remove what only edge.yml names. The network would be in the way of the next run.
   await docker(['network', 'rm', `${process.env['COMPOSE_PROJECT_NAME']}_gateways`]);
   await docker(['volume', 'rm', `${process.env['COMPOSE_PROJECT_NAME']}_caddy`]);
-  await writeStack();
-  await untilWell();
 }, 600_000);
 closeAfterRaces();
 

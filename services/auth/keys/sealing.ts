@@ -15,6 +15,7 @@ function deriveKey(secret: string, salt: Buffer): Promise<Buffer> {
   const id = `${salt.toString('hex')} ${secret}`;
   const key = derived.get(id) ?? derive(secret, salt, sizes.key, scryptCost);
   derived.set(id, key);
+  key.catch(() => derived.delete(id));
   return key;
 }
 
