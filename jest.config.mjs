@@ -5,6 +5,7 @@ export default {
   testPathIgnorePatterns: ['/node_modules/', '/\\.local/', '/proof/', '/test/compose/', '/test/cluster/'],
   modulePathIgnorePatterns: ['/\\.local/'],
   extensionsToTreatAsEsm: ['.ts'],
+  testEnvironment: './test/support/environment.mjs',
   transform: { '\\.ts$': './test/support/transform.mjs' },
   coverageProvider: 'v8',
   // Most tests wait for something: three files in parallel keep two cores busy.

@@ -10,12 +10,10 @@ import {
   services,
 } from '@content-platform/contract';
 import { ROOT } from './local/config.ts';
-import { connectionsOfContainers } from './render/configuration.ts';
 import { compose, composeText } from './testing/compose.ts';
 
 const read = (...path: string[]) => readFileSync(join(ROOT, ...path), 'utf8');
 const changelog = read('CHANGELOG.md');
-const architecture = read('docs', 'concepts', 'architecture.md');
 const kubernetes = read('docs', 'operations', 'kubernetes.md');
 const scaling = read('docs', 'operations', 'scaling.md');
 
@@ -84,10 +82,6 @@ function problemsOf(service: Service): string[] {
     [isExported, `${list}: ${name} has no exportsAs, so GET /api/me/export lacks its data`],
     [isErased, `${list}: ${name} has no erasesUsers, but its migrations have user_id`],
     [name.split('-').some((word) => changelog.includes(word)), `CHANGELOG.md: ${name} is not mentioned`],
-    [
-      architecture.includes(`\n| ${name} | `),
-      `docs/concepts/architecture.md: no row in Processes for ${name}`,
-    ],
     [isLimit, `docs/operations/scaling.md: the memory limit of ${name} is ${service.memoryMb} MB`],
     [isCreated, `docs/operations/kubernetes.md: no command creates the secret ${name}`],
   ] as const;
@@ -97,8 +91,11 @@ function problemsOf(service: Service): string[] {
 function problemsOfPostgres(): string[] {
   const command = compose.services['postgres']!.command!.join(' ');
   const found = Number(/max_connections=(\d+)/.exec(command)?.[1]);
+  const used = services.map(
+    ({ isSingle, connections: { platform, logs } }) => (isSingle ? 1 : 3) * (platform + logs),
+  );
   // A content server opens some connections too.
-  const wanted = connectionsOfContainers(3) + 30;
+  const wanted = used.reduce((sum, count) => sum + count) + 30;
   if (found >= wanted) return [];
   return [
     `docker-compose.yml: services.postgres.command has max_connections=${found}, must be ${wanted} or more: three containers of each service and a content server open so many`,

@@ -14,9 +14,6 @@ export const sections = readFileSync(file, 'utf8')
     return { name: text.slice(0, end), text: text.slice(end).trim() };
   });
 
-/** The sections of alerts. Their names are single words in upper camel case. */
-export const alertSections = sections.filter(({ name }) => /^(?:[A-Z][a-z0-9]+){2,}$/.test(name));
-
 const anchorOf = (name: string): string => name.toLowerCase().replaceAll(' ', '-');
 
 /** Returns the path of the panel that shows the runbook of an alert. @throws Error if the runbook is missing */

@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { DOWNLOADS } from '../deploy/local/config.ts';
 import { printProblem, Problem, Stopped } from '../deploy/local/problem.ts';
 import { installedRedis } from '../deploy/local/redis.ts';
-import { isAbandoned } from '../deploy/local/state.ts';
+import { type Identity, isRunning } from '../deploy/local/identity.ts';
+import { readJson, stopRecorded } from '../deploy/local/state.ts';
 import { createTerminal, type Terminal } from '../deploy/local/terminal.ts';
 import { untilStopped } from '../deploy/local/until-stopped.ts';
 import { runChecks } from './checks.ts';
@@ -76,8 +77,12 @@ function remove(folder: string, terminal: Terminal): void {
 async function removeOldFolders(terminal: Terminal): Promise<void> {
   if (!existsSync(DOWNLOADS)) return;
   const folders = readdirSync(DOWNLOADS).filter((name) => name.startsWith(folderPrefix));
-  for (const folder of folders.map((name) => join(DOWNLOADS, name)))
-    if (await isAbandoned(folder, abandonedAfterMs)) remove(folder, terminal);
+  for (const folder of folders.map((name) => join(DOWNLOADS, name))) {
+    const launcher = readJson<Identity>(join(folder, 'launcher.json'));
+    if (launcher && isRunning(launcher)) continue;
+    await stopRecorded(join(folder, 'run'), abandonedAfterMs);
+    remove(folder, terminal);
+  }
 }
 
 noteLoad();

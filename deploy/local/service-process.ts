@@ -39,9 +39,7 @@ export interface ServiceContext {
 
 /** Node flags of every process of the platform. */
 export const NODE_FLAGS = [
-  // Suppresses Node warnings that are irrelevant to the platform.
   '--disable-warning=ExperimentalWarning',
-  '--disable-warning=TimeoutNegativeWarning',
   // Sends traces if OTEL_EXPORTER_OTLP_ENDPOINT is set.
   `--import=${pathToFileURL(join(ROOT, 'services/chassis/telemetry.ts')).href}`,
 ];

@@ -55,10 +55,9 @@ export function openState(folder: string, where: string) {
       forget: (name: string): void => rmSync(path('run', `${name}.json`), { force: true }),
       /** Stops the processes that a killed launcher left running and removes their records; resolves with their number. */
       stopOrphans: async (graceMs: number): Promise<number> => {
-        const orphans = runRecords(path('run')).filter(isRunning);
-        await stopRecorded(orphans, graceMs);
+        const stopped = await stopRecorded(path('run'), graceMs);
         for (const file of readdirSync(path('run'))) rmSync(path('run', file));
-        return orphans.length;
+        return stopped;
       },
       release: (): void => rmSync(lock, { force: true }),
     };
@@ -67,14 +66,6 @@ export function openState(folder: string, where: string) {
     const code = (error as NodeJS.ErrnoException).code ?? String(error);
     throw new Problem(`Cannot write to ${folder} (${code}): make it a folder that this user may write to.`);
   }
-}
-
-/** Returns whether the launcher of this folder has ended. If so, stops the processes that it left running. */
-export async function isAbandoned(folder: string, graceMs: number): Promise<boolean> {
-  const holder = readJson<Identity>(join(folder, 'launcher.json'));
-  if (holder && isRunning(holder)) return false;
-  await stopRecorded(runRecords(join(folder, 'run')), graceMs);
-  return true;
 }
 
 /** Writes JSON atomically to a file that only the owner can read. */
@@ -124,9 +115,6 @@ export const randomSecret = (): string => randomBytes(24).toString('base64url');
 export const derivedSecret = ({ postgresPassword }: Secrets, purpose: string): string =>
   createHmac('sha256', postgresPassword).update(purpose).digest('base64url');
 
-const runRecords = (folder: string): RunRecord[] =>
-  globSync('*.json', { cwd: folder }).flatMap((file) => readJson<RunRecord>(join(folder, file)) ?? []);
-
 /** Returns the JSON of a file; undefined if the file is missing or is not JSON, for example after a crash during a write. */
 export function readJson<T>(file: string): T | undefined {
   try {
@@ -136,11 +124,15 @@ export function readJson<T>(file: string): T | undefined {
   }
 }
 
-/** Stops another launcher's processes with their stop signal; after `graceMs` with SIGKILL for the group. */
-async function stopRecorded(records: RunRecord[], graceMs: number): Promise<void> {
-  for (const { pid, stopSignal } of records.filter(isRunning)) sendSignal(pid, stopSignal);
+/** Stops the processes in a folder of records with their stop signal; after `graceMs` with SIGKILL for the group. */
+export async function stopRecorded(folder: string, graceMs: number): Promise<number> {
+  const records = globSync('*.json', { cwd: folder })
+    .flatMap((file) => readJson<RunRecord>(join(folder, file)) ?? [])
+    .filter(isRunning);
+  for (const { pid, stopSignal } of records) sendSignal(pid, stopSignal);
   const deadline = Date.now() + graceMs;
   while (records.some(isRunning) && Date.now() < deadline) await sleep(50);
   for (const { pid } of records.filter(isRunning)) sendSignal(-pid, 'SIGKILL');
   while (records.some(isRunning)) await sleep(20);
+  return records.length;
 }

@@ -12,6 +12,8 @@ const secret = services.filter(({ hasSecret }) => hasSecret).toSorted((a, b) => 
 const secretNames = secret.map(({ name }) => name);
 const postgresNames = secret.filter(({ stores }) => stores.join() === 'postgres').map(({ name }) => name);
 
+export const linesOf = <T>(items: readonly T[], line: (item: T) => string) => items.map(line).join('');
+
 /** Joins the names, each in the place of `%`. */
 const each = (some: readonly string[], item: string, separator = '') =>
   some.map((name) => item.replaceAll('%', name)).join(separator);
@@ -43,6 +45,15 @@ function secretRow({ name, stores, hasSecret }: Service, found: string): string 
   return `  | ${name} | ${keys.filter(Boolean).join(', ')} | ${name} |\n`;
 }
 
+/** Adds missing services to the table of processes. Its rows are written by hand: improve an added one. */
+function addRows(found: string): string {
+  const missing = services.filter(({ name }) => !found.includes(`| ${name} |`));
+  const storeNames = { postgres: 'PostgreSQL', redis: 'Redis', kafka: 'Kafka' };
+  const row = ({ name, description, stores }: Service) =>
+    `| ${name} | ${description} | ${stores.map((store) => storeNames[store]).join(', ')} |\n`;
+  return found + linesOf(missing, row);
+}
+
 /** Adds missing services to a list in the order of a rollout, which is written by hand. */
 function addMissing(found: string): string {
   const known = ['gateway', 'pulse', 'auth', 'devices', ...found.split(' ')];
@@ -70,12 +81,11 @@ export const lists: readonly List[] = [
     'deploy/prometheus/prometheus.compose.yml',
     /( {6}- \{ names: .*\n)+/,
     () =>
-      services
-        .map(({ name, port }) => [name, port + internalPortOffset] as const)
-        .map(
-          ([name, port]) => `      - { names: [${name}], type: A, port: ${port}, refresh_interval: 15s }\n`,
-        )
-        .join(''),
+      linesOf(
+        services,
+        ({ name, port }) =>
+          `      - { names: [${name}], type: A, port: ${port + internalPortOffset}, refresh_interval: 15s }\n`,
+      ),
   ],
   [
     'deploy/kubernetes/overlays/production/kustomization.yaml',
@@ -96,13 +106,14 @@ export const lists: readonly List[] = [
   [
     kubernetes,
     /(?<= {2}\| owner \|.*\n)( {2}\| .*\n)+(?= {2}\| s3 \|)/,
-    (found) => services.map((service) => secretRow(service, found)).join(''),
+    (found) => linesOf(services, (service) => secretRow(service, found)),
   ],
   [kubernetes, /(?<=for name in )gateway [^;]*(?=; do)/, () => names.join(' ')],
   [kubernetes, /(?<=`service-secrets`: `)[^`]*/, () => each(secretNames, '%:<service-secret of %>', ',')],
   [kubernetes, /(?<=for name in key-secret )[^;]*(?=; do)/, () => each(secretNames, '%-secret', ' ')],
   [kubernetes, /(?<=echo ").*(?=" > service-secrets)/, () => each(secretNames, '%:$(cat %-secret)', ',')],
   [kubernetes, /(?<=for name in )[^;]*(?=; do\n.*=\$name-secret)/, () => postgresNames.join(' ')],
+  ['docs/concepts/architecture.md', /(?<=\| Process \|.*\n.*\n)(\| .*\n)+/, addRows],
   ['docs/operations/releases.md', /(?<=for service in auth devices )[^;]*(?= gateway; do)/, addMissing],
   [runbooks, /(?<=for name in pulse gateway )[^;]*(?= devices auth; do)/, addMissing],
   [

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Endpoint } from '@content-platform/contract';
 import { activeSpan } from './context.ts';
 
@@ -48,7 +48,6 @@ function createIn(registry: Registry) {
 /** Creates the metrics of every process; a service adds its own with the functions of the result. */
 export function createMetrics(service: string) {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
   const create = createIn(registry);
   const requestDuration = create.durations(
     'http_request_duration_seconds',

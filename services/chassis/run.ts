@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestHandler } from 'express';
+import { collectDefaultMetrics } from 'prom-client';
 import { internalPortOffset } from '@content-platform/contract/services';
 import { ConfigError, readConfig, type commonConfig, type ConfigOf, type tokenConfig } from './config.ts';
 import { type ErasureOptions, fetchDeletedUsersFrom, followDeletedUsers } from './erasure.ts';
@@ -69,6 +70,7 @@ export async function run<Settings extends ReturnType<typeof commonConfig>>(
   }
   const logger = createLogger(name, config.LOG_LEVEL);
   const metrics = createMetrics(name);
+  collectDefaultMetrics({ register: metrics.registry });
   metrics.slowThreshold.set({ kind: 'query' }, config.SLOW_QUERY_MS / 1_000);
   metrics.slowThreshold.set({ kind: 'request' }, config.SLOW_REQUEST_MS / 1_000);
   const slowLog = createSlowLog(config.LOGS_DATABASE_URL, metrics, logger);

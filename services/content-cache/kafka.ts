@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { Kafka, logLevel, type SASLOptions } from 'kafkajs';
 import { z } from 'zod';
 import { ConfigError, flag, list, type Logger } from '@content-platform/chassis';
@@ -33,9 +34,18 @@ function login(settings: Settings): { sasl?: SASLOptions } {
 /** kafkajs reports each failed attempt as an error and then retries, so its errors are logged as warnings. */
 const levels = { [logLevel.ERROR]: 'warn', [logLevel.WARN]: 'warn' } as const;
 
+const { prototype: requestQueue } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue') as {
+  prototype: { pending: unknown[]; throttledUntil: number; scheduleCheckPendingRequests(): void };
+};
+const scheduleCheck = requestQueue.scheduleCheckPendingRequests;
+
 /** Creates a Kafka client with time limits that logs to `logger`. Returns undefined if no brokers are set. */
 export function createKafka(settings: Settings, clientId: string, logger: Logger): Kafka | undefined {
   if (settings.KAFKA_BROKERS.length === 0) return undefined;
+  // kafkajs 2.2.4 checks the queue of each connection every millisecond, even if no request waits (its issue 1704).
+  requestQueue.scheduleCheckPendingRequests = function () {
+    if (this.pending.length > 0 || this.throttledUntil > Date.now()) scheduleCheck.call(this);
+  };
   return new Kafka({
     clientId,
     brokers: settings.KAFKA_BROKERS,

@@ -5,12 +5,11 @@ import { call } from '@content-platform/contract/client';
 import { ROOT } from '../../deploy/local/config.ts';
 import { newAddress, newUser, tokenOf, type Account, type OwnUser } from '../support/accounts.ts';
 import { clientToken } from '../support/admin.ts';
-import { newPushToken, register } from '../support/devices.ts';
 import { newLetter } from '../support/letters.ts';
-import { newImage, uploaded } from '../support/media.ts';
 import { closeRecords } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { table } from '../support/table.ts';
+import { userObjects } from '../support/user-objects.ts';
 import { expectPage } from '../support/written-page.ts';
 
 const file = join(ROOT, 'docs', 'reference', 'authorization.md');
@@ -72,41 +71,23 @@ beforeAll(async () => {
 });
 afterAll(closeRecords);
 
-/** For each path with an id: creates an object that belongs to a user. */
-const makers: Record<string, () => Promise<string | number>> = {
-  '/api/sessions': () => newSession(),
-  '/api/devices': () => newDevice(),
-  '/api/letters': () => letter(),
-  '/api/media': () => image(),
-};
-
 /** Requests for an object of `owner`, one for each endpoint that takes such an id. */
 const objects: { endpoint: contract.Endpoint; make: () => Promise<object> }[] = [
   ...contract.endpoints
     .filter(({ access, path }) => access === 'user' && /\/:id(\/|$)/.test(path))
     .map((endpoint) => {
-      const make = makers[endpoint.path.slice(0, endpoint.path.indexOf('/:id'))];
+      const make = userObjects[endpoint.path.slice(0, endpoint.path.indexOf('/:id'))];
       if (!make)
-        throw new Error(`Add to \`makers\` in this file how a user makes what ${endpoint.path} is for`);
-      return { endpoint, make: async () => ({ params: { id: await make(), variant: 'thumb' } }) };
+        throw new Error(`Add to test/support/user-objects.ts how a user makes what ${endpoint.path} is for`);
+      return { endpoint, make: async () => ({ params: { id: await make(owner!), variant: 'thumb' } }) };
     }),
   {
     endpoint: contract.updateLetterSkippedWebform,
-    make: async () => ({ body: { letter_id: await letter(), webform_id: 2, skipped: true } }),
+    make: async () => ({
+      body: { letter_id: await newLetter({ userId: owner!.id }), webform_id: 2, skipped: true },
+    }),
   },
 ];
-
-async function newSession(): Promise<string> {
-  const { email, password } = owner!;
-  const body = { email, password };
-  const headers = { 'X-Forwarded-For': newAddress() };
-  await call(stack().gateway, contract.login, { body, headers });
-  const sessions = await call(stack().gateway, contract.listSessions, { token: owner!.token });
-  return String(sessions.body!.items.find(({ current }) => !current)!.id);
-}
-const newDevice = async () => (await register(owner!.token, { token: newPushToken(), platform: 'ios' })).id;
-const letter = () => newLetter({ userId: owner!.id });
-const image = async () => (await uploaded(owner!.token, await newImage())).id;
 
 /** Calls as the owner last: that success shows that the refusals left the object intact. */
 async function ownership(): Promise<string[][]> {

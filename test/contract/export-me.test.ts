@@ -7,6 +7,7 @@ import { newLetter } from '../support/letters.ts';
 import { newImage, uploaded } from '../support/media.ts';
 import { closeRecords, database } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
+import { userObjects } from '../support/user-objects.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
 const { gateway } = stack();
@@ -63,6 +64,13 @@ describeEndpoint(contract.exportMe, {}, ({ ask }) => {
     const { url, bytes } = body!.files[0]!;
     const download = await fetch(url, { headers: { Authorization: `Bearer ${user.token}` } });
     expect([download.status, (await download.arrayBuffer()).byteLength]).toEqual([200, bytes]);
+  });
+
+  test('returns data of every service that stores data of users', async () => {
+    const user = await newUser();
+    for (const make of Object.values(userObjects)) await make(user);
+    const { user: _, ...fields } = (await ask({ token: user.token })).body!;
+    for (const [field, list] of Object.entries(fields)) expect([field, list]).not.toEqual([field, []]);
   });
 
   test('returns every letter of a user with several pages of letters and history', async () => {

@@ -11,6 +11,7 @@ import { newImage, newPdf, uploaded } from './media.ts';
 import { database, freshId } from './records.ts';
 import { stack } from './stack.ts';
 import { codeOf, enrol } from './totp.ts';
+import { userObjects } from './user-objects.ts';
 
 export interface Person extends OwnUser {
   secret: string;
@@ -26,6 +27,7 @@ export async function newPerson(): Promise<Person> {
   // An admin leaves traces in most places. The stack is the test's own, so no other test is about the last admin.
   const user = await newUser('admin' as 'sre');
   const { id, email, token } = user;
+  for (const make of Object.values(userObjects)) await make(user);
   const staff = await tokenOf(gateway, 'admin');
   const [title, push, pdf] = [`Letter ${randomUUID()}`, newPushToken(), newPdf()];
   await logIn(email, 'a wrong password').catch(() => undefined);

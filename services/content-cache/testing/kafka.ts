@@ -1,20 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { Kafka, logLevel, type Message } from 'kafkajs';
+import type { Message } from 'kafkajs';
+import { createLogger } from '@content-platform/chassis';
 import { stack } from '../../../test/support/stack.ts';
 import { until } from '../../../test/support/wait.ts';
 import { createBroker } from '../events/broker.ts';
+import { createKafka } from '../kafka.ts';
+
+const logger = createLogger('content-cache', 'error');
 
 export type TestKafka = Awaited<ReturnType<typeof createTestKafka>>;
 
 /** Creates names for a topic and a group, by default on the stack's Kafka. The service or `makeTopic` creates the topic. */
 export async function createTestKafka(brokers = stack().kafka) {
   if (!brokers) throw new Error('the stack has no Kafka');
-  const kafka = new Kafka({
-    clientId: 'test',
-    brokers: brokers.split(','),
-    logLevel: logLevel.NOTHING,
-    retry: { initialRetryTime: 50, maxRetryTime: 500, retries: 30 },
-  });
+  const kafka = createKafka({ KAFKA_BROKERS: brokers.split(','), KAFKA_SSL: false }, 'test', logger)!;
   const topic = `test-${randomBytes(6).toString('hex')}`;
   const group = `group-${topic}`;
   const admin = kafka.admin();

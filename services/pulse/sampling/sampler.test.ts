@@ -18,7 +18,8 @@ async function listen(answer: RequestListener): Promise<string> {
 }
 
 test('reports processes as down if they hang, are unreachable or reply with something else, and samples the others', async () => {
-  const { registry } = createMetrics('auth');
+  const { registry, gauge } = createMetrics('auth');
+  gauge('process_start_time_seconds', 'Start of the process').set(1_700_000_000);
   const well = await listen(
     (_request, response) =>
       void registry.getMetricsAsJSON().then((json) => response.end(JSON.stringify(json))),
