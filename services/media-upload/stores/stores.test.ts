@@ -1,4 +1,4 @@
-import { within } from '../../../test/support/wait.ts';
+import { until, within } from '../../../test/support/wait.ts';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
@@ -29,7 +29,15 @@ const s3 = (more: Partial<S3Settings> = {}): Store =>
 
 const stores: Record<string, () => Promise<Store>> = {
   'a folder': () => createLocalFolderStore(join(root, 'files')),
-  S3: () => Promise.resolve(s3()),
+  async S3() {
+    const store = s3();
+    // The first reply of a new S3Proxy can take longer than a store waits.
+    await until('S3Proxy replies in time', async () => {
+      await store.put('first', await fileOf(Buffer.of(1)));
+      return store.remove('first').then(() => true);
+    });
+    return store;
+  },
 };
 
 async function fileOf(bytes: Buffer): Promise<string> {
