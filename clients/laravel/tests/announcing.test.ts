@@ -1,31 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { ROOT } from '../../../deploy/local/config.ts';
 import { read } from '../../../test/support/platform.ts';
-import { closeRecords, database, freshId } from '../../../test/support/records.ts';
+import { database, freshId } from '../../../test/support/records.ts';
 import { until } from '../../../test/support/wait.ts';
-import {
-  type Application,
-  createConnectedApplication,
-  type Driver,
-  installLimitMs,
-  startDriver,
-} from './application.ts';
+import { useApplication } from './application.ts';
 
-let application: Application;
-let driver: Driver;
-const php: Driver['php'] = (code) => driver.php(code);
-
-beforeAll(async () => {
-  application = await createConnectedApplication();
-  driver = startDriver(application);
-}, installLimitMs);
-afterAll(async () => {
-  driver?.stop();
-  application?.remove();
-  await closeRecords();
-});
+const { php } = useApplication();
 beforeEach(() => php("DB::table('jobs')->delete();"));
 
 interface Announced {

@@ -3,10 +3,12 @@ import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { afterAll, beforeAll } from '@jest/globals';
 import { aptInstall, canInstall } from '../../../deploy/local/apt.ts';
 import { environmentWith, ROOT, stackFilePath } from '../../../deploy/local/config.ts';
 import { readSettings } from '../../../deploy/local/content-server/settings.ts';
 import { onPath, runCommand } from '../../../deploy/local/run-command.ts';
+import { closeRecords } from '../../../test/support/records.ts';
 import { until } from '../../../test/support/wait.ts';
 
 const packages = [
@@ -158,5 +160,26 @@ export function startDriver({ folder, env }: Application, more: Record<string, s
       return answer;
     },
     stop: () => void child.kill('SIGKILL'),
+  };
+}
+
+/** Creates an application for the tests of a file, and starts a driver with these settings. */
+export function useApplication(settings?: Record<string, string>) {
+  let application: Application;
+  let driver: Driver;
+  beforeAll(async () => {
+    application = await createConnectedApplication();
+    driver = startDriver(application, settings);
+  }, installLimitMs);
+  afterAll(async () => {
+    driver?.stop();
+    application?.remove();
+    await closeRecords();
+  });
+  return {
+    php: ((code) => driver.php(code)) as Driver['php'],
+    run: ((...args) => application.run(...args)) as Application['run'],
+    /** Starts another driver. */
+    startDriver: () => startDriver(application),
   };
 }

@@ -1,32 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { IncomingMessage } from 'node:http';
 import { admin } from '../../../test/support/admin.ts';
 import { type HttpServer, startHttpServer } from '../../../test/support/http-server.ts';
 import { read } from '../../../test/support/platform.ts';
-import { closeRecords, freshId, save } from '../../../test/support/records.ts';
+import { freshId, save } from '../../../test/support/records.ts';
 import { until } from '../../../test/support/wait.ts';
-import {
-  type Application,
-  createConnectedApplication,
-  type Driver,
-  installLimitMs,
-  settingsOfStack,
-  startDriver,
-} from './application.ts';
+import { settingsOfStack, useApplication } from './application.ts';
 
-let application: Application;
-let driver: Driver;
-const php: Driver['php'] = (code) => driver.php(code);
-
-beforeAll(async () => {
-  application = await createConnectedApplication();
-  driver = startDriver(application, { QUEUE_CONNECTION: 'database' });
-}, installLimitMs);
-afterAll(async () => {
-  driver?.stop();
-  application?.remove();
-  await closeRecords();
-});
+const { php, run, startDriver } = useApplication({ QUEUE_CONNECTION: 'database' });
 beforeEach(() => php("DB::table('jobs')->delete(); DB::table('failed_jobs')->delete(); Cache::flush();"));
 afterEach(() => server?.close());
 
@@ -210,15 +191,15 @@ test('platform:clear prints the number of deleted keys, and fails with the reaso
   await save('webform', id, 'Old');
   await until('it is cached', async () => (await read('webform', id)).cache === 'hit');
   const command = ['artisan', 'platform:clear', 'webform', String(id)];
-  const { code, output } = await application.run('php', command);
+  const { code, output } = await run('php', command);
   expect({ code, output }).toEqual({ code: 0, output: `Cleared webform ${id}: 1 keys deleted.\n` });
-  const refused = await application.run('php', command, { PLATFORM_SECRET: 'wrong' });
+  const refused = await run('php', command, { PLATFORM_SECRET: 'wrong' });
   expect(refused.code).toBe(1);
   expect(refused.output).toMatch('The platform returned 401');
 });
 
 test("an application's tests run on SQLite, without the platform", async () => {
-  const other = startDriver(application);
+  const other = startDriver();
   try {
     const state = await other.php(`Platform::fake();
       Webform::create(['id' => 12, 'title' => 'A', 'body' => (object) []])->update(['title' => 'B']);
