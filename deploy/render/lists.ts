@@ -60,6 +60,10 @@ function addMissing(found: string): string {
   return [found, ...names.filter((name) => !known.includes(name))].join(' ');
 }
 
+/** How Prometheus finds the processes of a service. */
+const dnsName = ({ name, port }: Service) =>
+  `      - { names: [${name}], type: A, port: ${port + internalPortOffset}, refresh_interval: 15s }\n`;
+
 /** Every `runbook_url` of a folder begins with RUNBOOK_BASE_URL. */
 const runbookUrls = (folder: string): List[] =>
   readdirSync(join(ROOT, folder))
@@ -72,21 +76,13 @@ const image = '${IMAGE_REGISTRY:?set it in .env}/content-platform/%:${IMAGE_TAG:
 const pulled = `  %:\n    image: ${image}\n    build: !reset null\n`;
 const kubernetes = 'docs/operations/kubernetes.md';
 const runbooks = 'docs/operations/runbooks.md';
+const architecture = 'docs/concepts/architecture.md';
 
 export const lists: readonly List[] = [
   ...runbookUrls('deploy/prometheus/rules'),
   ...runbookUrls('deploy/prometheus/tests'),
   ['deploy/prometheus/tests/services.test.yml', /( {6}- \{ series: 'up\{.*\n)+/g, upSeries],
-  [
-    'deploy/prometheus/prometheus.compose.yml',
-    /( {6}- \{ names: .*\n)+/,
-    () =>
-      linesOf(
-        services,
-        ({ name, port }) =>
-          `      - { names: [${name}], type: A, port: ${port + internalPortOffset}, refresh_interval: 15s }\n`,
-      ),
-  ],
+  ['deploy/prometheus/prometheus.compose.yml', /( {6}- \{ names: .*\n)+/, () => linesOf(services, dnsName)],
   [
     'deploy/kubernetes/overlays/production/kustomization.yaml',
     /( {2}- name: content-platform\/.*\n +newName: .*\n +newTag: .*\n)+/,
@@ -113,12 +109,14 @@ export const lists: readonly List[] = [
   [kubernetes, /(?<=for name in key-secret )[^;]*(?=; do)/, () => each(secretNames, '%-secret', ' ')],
   [kubernetes, /(?<=echo ").*(?=" > service-secrets)/, () => each(secretNames, '%:$(cat %-secret)', ',')],
   [kubernetes, /(?<=for name in )[^;]*(?=; do\n.*=\$name-secret)/, () => postgresNames.join(' ')],
-  ['docs/concepts/architecture.md', /(?<=\| Process \|.*\n.*\n)(\| .*\n)+/, addRows],
+  ['deploy/compose/edge.yml', /( {2}\S+: \*public\n)+/, () => each(names.slice(1), '  %: *public\n')],
+  ...['README.md', architecture].map((file): List => [
+    file,
+    /(?<=auth & cc\[content-cache\] & ).*/,
+    () => names.slice(3).join(' & '),
+  ]),
+  [architecture, /(?<=auth & cc & ).*(?= --> pg)/, () => postgresNames.join(' & ')],
+  [architecture, /(?<=\| Process \|.*\n.*\n)(\| .*\n)+/, addRows],
   ['docs/operations/releases.md', /(?<=for service in auth devices )[^;]*(?= gateway; do)/, addMissing],
   [runbooks, /(?<=for name in pulse gateway )[^;]*(?= devices auth; do)/, addMissing],
-  [
-    runbooks,
-    /(?<=the service names ).*(?=\.$)/m,
-    () => `${names.slice(0, -1).join(', ')} and ${names.at(-1)!}`,
-  ],
 ];
