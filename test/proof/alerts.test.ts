@@ -96,7 +96,7 @@ test('notifies about an event that cannot be processed', async () => {
   const since = performance.now();
   await announce('not json');
   await told(since, 'FailedJobs');
-  expect(webhook.notified()['FailedJobs']).toBe('1 failed jobs wait to be tried again or forgotten');
+  expect(webhook.notified()['FailedJobs']).toBe('1 failed jobs are open; retry or delete each of them');
   await database().query('DELETE FROM content.failed_job');
 });
 
@@ -141,7 +141,7 @@ test('notifies about a slow route with few of all requests', async () => {
     Promise.all(faults.map((fault) => fault.stop())),
   );
   expect(webhook.notified()['RouteLatencyP95High']).toMatch(
-    /^95 % of GET \/api\/letters take up to \S+; the limit is 500ms$/,
+    /^The 95th percentile of GET \/api\/letters is \S+; the limit is 500ms$/,
   );
 });
 
@@ -189,7 +189,7 @@ describe('the consumer is stalled', () => {
     await told(since, 'InvalidationConsumerStalled');
     await leave();
     expect(webhook.notified()['InvalidationConsumerStalled']).toMatch(
-      /^\d+ events wait, and none was processed/,
+      /^\d+ Kafka events wait and none was processed/,
     );
   });
 
