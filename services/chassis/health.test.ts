@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { collectDefaultMetrics } from 'prom-client';
 import { createReadinessCheck, expose } from './health.ts';
 import { createMetrics, observe } from './metrics.ts';
 
@@ -41,9 +42,11 @@ test('a counter keeps its name in both formats, in any order of scrapes', async 
 });
 
 test('renders each metric once', async () => {
-  const { text } = await expose(someMetrics(), accept);
+  const register = someMetrics();
+  collectDefaultMetrics({ register });
+  const { text } = await expose(register, accept);
   const families = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
-  expect(families.length).toBeGreaterThan(4);
+  expect(families.length).toBeGreaterThan(10);
   expect(new Set(families).size).toBe(families.length);
 });
 
