@@ -44,7 +44,11 @@ function ask({ path = '/health', from = '1.2.3.4', token, body, method = 'GET' }
 /** Returns how many of `times` requests get through. */
 async function passed(times: number, asking?: Asking): Promise<number> {
   let count = 0;
-  for (let index = 0; index < times; index += 1) if ((await ask(asking)).status !== 429) count += 1;
+  for (let index = 0; index < times; index += 1) {
+    if ((await ask(asking)).status !== 429) count += 1;
+    // On a busy machine the gateway would allow the next request before it knows Redis's count.
+    await Promise.race([redis.admin.ping(), sleep(20)]);
+  }
   return count;
 }
 

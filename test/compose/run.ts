@@ -38,7 +38,7 @@ await untilStopped(async (signal) => {
   }
   const files = ['docker-compose.yml', 'test/compose/stores.yml'];
   const suites = patterns.length > 0 ? [own] : [blackBox, own];
-  const { passed, failed } = await testInContainers('test', files, settings, up, suites, signal);
+  const { passed, failed } = await testInContainers('compose', files, settings, up, suites, signal);
   console.log(`${passed} passed, ${failed} failed`);
   return failed === 0 ? 0 : 1;
 }, 1);
