@@ -28,12 +28,14 @@ function lockValue(schema: string): number {
   return [...schema].reduce((hash, character) => (hash * 31 + character.codePointAt(0)!) % 2 ** 31, 7);
 }
 
-/** Connects to `url` during `work`. */
+/** Connects to `url` during `work`, with the parameters of `createDatabase`, which a pooler may refuse. */
 export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: 2_000,
     query_timeout: lockTimeoutMs,
+    statement_timeout: lockTimeoutMs,
+    lock_timeout: lockTimeoutMs,
   });
   // The running query reports this error.
   client.on('error', () => {});
@@ -60,7 +62,7 @@ async function isCurrent({ url, schema, folder, table = 'migration' }: Migration
 
 /**
  * Creates or updates a schema, one process at a time. Retries while PostgreSQL is unavailable; a role without the
- * right waits until the owner has migrated (migrate.ts). Throws ConfigError if PostgreSQL refuses the login.
+ * right waits until the owner has migrated (migrate.ts). Throws ConfigError if it refuses to connect.
  */
 export async function migrate(options: MigrationOptions): Promise<void> {
   const { url, schema, folder, table = 'migration', logger, signal } = options;
@@ -81,13 +83,13 @@ export async function migrate(options: MigrationOptions): Promise<void> {
       return;
     } catch (error) {
       const { code = '', message: reason } = error as Error & { code?: string };
-      // 28: wrong user or password; 3D: no such database.
-      if (/^(28|3D)/.test(code)) throw new ConfigError(`PostgreSQL refuses the login: ${reason}`);
+      // 28: wrong user or password; 3D: no such database. The message is that of PgBouncer.
+      if (/^(28|3D)/.test(code) || reason.startsWith('unsupported startup parameter'))
+        throw new ConfigError(`PostgreSQL refuses the connection: ${reason}`);
       // 55P03: another process has been migrating for longer than lockTimeoutMs. 42501: only the owner may migrate.
       if (!isUnavailable(error) && code !== '55P03' && code !== '42501') throw error;
       const advice = code === '42501' ? ' (run services/chassis/migrate.ts as its owner)' : '';
-      const message = `the schema ${schema} was not migrated${advice}; retrying in ${pauseMs} ms`;
-      logger.warn({ error }, message);
+      logger.warn({ error }, `the schema ${schema} was not migrated${advice}; retrying in ${pauseMs} ms`);
       await sleep(pauseMs, undefined, signal ? { signal } : {});
     }
   }

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import pg from 'pg';
+import { postgresRefusal } from '../../test/faults/faulty-servers.ts';
+import { startProxy } from '../../test/support/proxy.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
 import { createLogger } from './logger.ts';
@@ -84,4 +86,14 @@ test('a service waits until the owner has migrated its schema', async () => {
   expect(ready).toBe(false);
   await asks(database.url, `INSERT INTO devices.migration (name, run_on) VALUES ('${name}', now())`);
   await waiting;
+});
+
+test('a pooler that refuses a parameter of the connection is an invalid configuration', async () => {
+  const proxy = await startProxy(new URL(database.url));
+  const refusal = 'unsupported startup parameter: statement_timeout';
+  proxy.play(postgresRefusal('08P01', refusal));
+  const folder = new URL('../devices/migrations/', import.meta.url);
+  const migrated = migrate({ url: proxy.url, schema: 'devices', folder, logger });
+  await expect(migrated).rejects.toThrow(`PostgreSQL refuses the connection: ${refusal}`);
+  await proxy.close();
 });

@@ -35,15 +35,12 @@ async function fullUser() {
   return { userId, tokens };
 }
 
+const phone = { platform: 'ios', name: 'Phone', app_version: '1.0' } as const;
+
 test('identifies a device by its token, and keeps fields that are omitted', async () => {
   const userId = someone();
   const token = newToken();
-  const first = await devices.register(userId, session, {
-    token,
-    platform: 'ios',
-    name: 'Phone',
-    app_version: '1.0',
-  });
+  const first = await devices.register(userId, session, { token, ...phone });
   await age(token, 61);
   expect(await devices.list(userId, undefined, 10)).toMatchObject([{ id: first.id, stale: true }]);
   const again = await devices.register(userId, session, { token, name: 'My phone', app_version: '1.1' });
@@ -57,12 +54,7 @@ test('identifies a device by its token, and keeps fields that are omitted', asyn
 test('makes a new device, without the old data, of a token that another user had', async () => {
   const [before, after] = [someone(), someone()];
   const token = newToken();
-  const old = await devices.register(before, session, {
-    token,
-    platform: 'ios',
-    name: 'Her phone',
-    app_version: '1.0',
-  });
+  const old = await devices.register(before, session, { token, ...phone });
   const kept = await devices.register(after, session, { token: newToken() });
   const moved = await devices.register(after, session, { token });
   expect(moved).toMatchObject({ platform: null, name: null, token_end: token.slice(-6) });

@@ -36,10 +36,10 @@ export const s3Refusal = () =>
  * https://www.postgresql.org/docs/current/protocol-message-formats.html).
  */
 export const postgresRefusal =
-  (code: string): Player =>
+  (code: string, message = 'refused by the test'): Player =>
   (client) =>
     void client.once('data', () => {
-      const fields = [`SFATAL`, `VFATAL`, `C${code}`, `Mrefused by the test`];
+      const fields = [`SFATAL`, `VFATAL`, `C${code}`, `M${message}`];
       const body = Buffer.from(`${fields.join('\0')}\0\0`);
       const head = Buffer.alloc(5, 'E');
       head.writeInt32BE(body.length + 4, 1);
