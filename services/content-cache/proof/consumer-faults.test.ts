@@ -93,7 +93,7 @@ test('logs the codec of a batch that it cannot read, and continues once the batc
     expect(service.log).toContainEqual(
       expect.objectContaining({
         level: 'error',
-        message: expect.stringMatching(/cannot be read \(ZSTD.*gzip or none.*kafka-delete-records/),
+        message: expect.stringMatching(/cannot be read \(ZSTD.*compress with gzip.*kafka-delete-records/),
       }),
     );
     const queueLength = () => service.metric('invalidation_queue_length');

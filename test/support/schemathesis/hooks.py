@@ -102,6 +102,10 @@ misfits = {
     # RFC 6749 §5.2: invented codes, refresh tokens and scopes, and parameters required by another grant type.
     "token": {"invalid_grant", "invalid_scope", "invalid_request"},
     "identityCallback": {"identity_login_unknown"},
+    # Invented links, logout tokens and codes.
+    "resetPassword": {"invalid_reset_token"},
+    "backchannelLogout": {"invalid_request"},
+    "confirmTotp": {"invalid_code"},
     # An invented ETag, a key used by another request, a required webform.
     "updateLetter": {"precondition_failed"},
     "updateLetterSkippedWebform": {"precondition_failed", "idempotency_key_reused", "webform_required"},
@@ -110,11 +114,13 @@ misfits = {
     "readVariant": {"range_not_satisfiable"},
 }
 # The document cannot express these rules: the configured password length and return URLs, the owner's current password,
-# and the webforms of a letter.
+# the webforms and the user of a letter, and that an id needs a model.
 fields = {
     "updateLetterSkippedWebform": {"body.webform_id"},
     "identityLogin": {"query.return_to"},
     "createUser": {"body.password"},
+    "createLetter": {"body.user_id"},
+    "listInvalidations": {"query.id"},
     "changePassword": {"body.current_password", "body.new_password"},
 }
 
