@@ -10,8 +10,7 @@ export const cache: Board = {
   panels: [
     series({
       title: 'How many reads are hits, misses and bypasses?',
-      description:
-        'Normal: mostly hit, some miss, no bypass. bypass means that Redis cannot be used; see Stores.',
+      description: 'Normal: mostly hit, some miss, no bypass (Redis cannot be used; see Stores).',
       unit: 'rps',
       queries: rates('cache_reads_total', ['outcome']),
     }),
@@ -52,8 +51,7 @@ export const cache: Board = {
     }),
     series({
       title: 'How many events does the consumer process?',
-      description:
-        'Normal: as many as are announced. 0 while events wait means that the consumer is stalled.',
+      description: 'Normal: as many as are announced. 0 while events wait: the consumer is stalled.',
       unit: 'eps',
       queries: { events: 'invalidation:events_processed:rate5m' },
     }),

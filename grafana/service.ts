@@ -27,8 +27,7 @@ export const serviceBoard: Board = {
     }),
     series({
       title: 'How long do requests take in the service?',
-      description:
-        'Normal: 95 % under 100 ms; logins and uploads are slower by design. The points lead to traces.',
+      description: 'Normal: 95 % under 100 ms; logins and uploads are slower. The points lead to traces.',
       unit: 's',
       goal: { below: 0.5 },
       queries: quantiles(`http_request_duration_seconds_bucket{${ofService}}`, [50, 95, 99]),

@@ -14,10 +14,7 @@ const checks: Record<string, [command: string, ...args: string[]]> = {
 };
 
 /** Runs the checks in parallel as separate steps and prints the output of failed ones. */
-export async function runChecks(
-  terminal: Terminal,
-  signal: AbortSignal,
-): Promise<{ passed: number; failed: number }> {
+export async function runChecks(terminal: Terminal, signal: AbortSignal) {
   const run = async ([command, ...args]: [string, ...string[]]): Promise<void> => {
     const { code, output } = await runCommand(command, args, { signal, cwd: ROOT });
     if (code !== 0) throw new Error(output);

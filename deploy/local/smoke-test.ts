@@ -29,11 +29,7 @@ class ChangedAccount extends Error {}
 export async function smokeTest(settings: Settings, report: Report): Promise<void> {
   const records = openRecords(settings.database);
 
-  async function step<T>(
-    what: string,
-    work: () => Promise<T>,
-    saw: (result: T) => string = () => '',
-  ): Promise<T> {
+  async function step<T>(what: string, work: () => Promise<T>, saw: (result: T) => string = () => '') {
     const began = performance.now();
     const result = await work().catch((error: Error) => {
       if (error instanceof ChangedAccount) throw error;

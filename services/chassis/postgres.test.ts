@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { startProxy } from '../../test/support/proxy.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
 import { ConfigError } from './config.ts';
@@ -187,6 +188,17 @@ test('a connection that breaks in a transaction fails that transaction only', as
   });
   await expect(broken).rejects.toMatchObject({ status: 503 });
   expect((await database.query('one', 'SELECT 1')).rowCount).toBe(1);
+});
+
+test('leaves idle connections whose server is gone, and uses new ones', async () => {
+  const proxy = await startProxy(new URL(own.url));
+  const moved = open({ url: proxy.url });
+  await Promise.all(Array.from({ length: 10 }, () => moved.query('one', 'SELECT pg_sleep(0.1)')));
+  proxy.lose();
+  // With the limit of a statement (6 s) for each connection, this takes 13 s.
+  await until('it responds again', () => moved.ping().then(() => true), 10_000);
+  await proxy.close();
+  await moved.close();
 });
 
 test('an unavailable database is a 503', async () => {

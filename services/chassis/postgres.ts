@@ -39,6 +39,8 @@ const unavailableCodes =
 /** Messages of node-postgres's own errors, which have no codes. */
 const driverMessages =
   /timeout exceeded when trying to connect|^timeout expired$|Connection terminated|Query read timeout|Client has encountered a connection error/;
+/** A connection that does not answer SELECT 1 in this time leads to no server. */
+const pingLimitMs = 2_000;
 const timeoutCodes = /^(ETIMEDOUT|EHOSTUNREACH|EAI_AGAIN)$/;
 /** Messages of node-postgres when connecting, a query or waiting for a pooled connection takes too long. */
 const timeoutMessages =
@@ -64,31 +66,31 @@ const translate = (error: unknown): unknown => (isUnavailable(error) ? databaseU
 export function createDatabase(options: DatabaseOptions): Database {
   const { url, logger, metrics, slowLog } = options;
   const { slowQueryMs = Infinity, maxConnections = 10, statementTimeoutMs = 5_000 } = options;
-  const pool = new pg.Pool({
-    connectionString: url,
-    application_name: metrics.service,
-    max: maxConnections,
-    // After the cache was lost, many connections open at once. On a busy machine this takes seconds.
-    connectionTimeoutMillis: 5_000,
-    statement_timeout: statementTimeoutMs,
-    // Client-side limit, in case the server's timeout does not arrive.
-    query_timeout: statementTimeoutMs + 1_000,
-    keepAlive: true,
-  });
   const breaker = createBreaker(logger, 'database unavailable; one query a second tests the connection');
 
-  // Without these listeners a connection that breaks, idle or within a transaction, would end the process.
-  pool.on('error', (error) =>
-    outsideContext(() => logger.warn({ error }, 'idle database connection lost; the pool replaces it')),
-  );
-  pool.on('connect', (client) => client.on('error', () => {}));
+  function openPool(): pg.Pool {
+    const opened = new pg.Pool({
+      connectionString: url,
+      application_name: metrics.service,
+      max: maxConnections,
+      // After the cache was lost, many connections open at once. On a busy machine this takes seconds.
+      connectionTimeoutMillis: 5_000,
+      statement_timeout: statementTimeoutMs,
+      // Client-side limit, in case the server's timeout does not arrive.
+      query_timeout: statementTimeoutMs + 1_000,
+      keepAlive: true,
+    });
+    // Without these listeners a connection that breaks, idle or within a transaction, would end the process.
+    opened.on('error', (error) =>
+      outsideContext(() => logger.warn({ error }, 'idle database connection lost; the pool replaces it')),
+    );
+    opened.on('connect', (client) => client.on('error', () => {}));
+    return opened;
+  }
+  let pool = openPool();
 
   /** Measures `work`. `text`: the statement; undefined while waiting for a connection, which is never a slow query. */
-  async function measured<T>(
-    operation: string,
-    text: string | undefined,
-    work: () => Promise<T>,
-  ): Promise<T> {
+  async function measured<T>(operation: string, text: string | undefined, work: () => Promise<T>) {
     const start = performance.now();
     const attributes = {
       'db.system.name': 'postgresql',
@@ -113,6 +115,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     }
   }
 
+  /** When the database last responded, or the pool was opened. */
   let respondedAt = 0;
   const reportResponse = () => {
     respondedAt = performance.now();
@@ -129,7 +132,13 @@ export function createDatabase(options: DatabaseOptions): Database {
       return result;
     } catch (error) {
       if (!isTimeout(error)) reportResponse();
-      else if (respondedAt < startedAt) breaker.report(false, error);
+      else if (respondedAt < startedAt) {
+        breaker.report(false, error);
+        // After a failover, all connections may lead to a server that is gone.
+        void pool.end();
+        pool = openPool();
+        respondedAt = performance.now();
+      }
       throw translate(error);
     }
   }
@@ -143,11 +152,14 @@ export function createDatabase(options: DatabaseOptions): Database {
     operation: string,
     text: string,
     values: readonly unknown[] = [],
+    limitMs?: number,
   ): Promise<pg.QueryResult<Row>> {
+    // Every client takes `query_timeout`, but its type does not name it.
+    const config = { text, values: values as unknown[], query_timeout: limitMs } as pg.QueryConfig;
     return unlessHanging(async () => {
       const client = await connect();
       try {
-        const result = await measured(operation, text, () => client.query<Row>(text, values as unknown[]));
+        const result = await measured(operation, text, () => client.query<Row>(config));
         client.release();
         return result;
       } catch (error) {
@@ -189,7 +201,7 @@ export function createDatabase(options: DatabaseOptions): Database {
       }
     },
     async ping() {
-      await query('ping', 'SELECT 1');
+      await query('ping', 'SELECT 1', [], pingLimitMs);
     },
     close: () => pool.end(),
   };

@@ -38,6 +38,8 @@ function open(url: string): RedisClient {
     maxRetriesPerRequest: 0,
     commandTimeout: redisTimeoutMs,
     connectTimeout: 1_000,
+    // After a failover, the connection may lead to a server that is gone.
+    socketTimeout: 3_000,
     // A connection that does not end by itself would keep the process alive for 2 s.
     disconnectTimeout: redisTimeoutMs,
   };

@@ -9,8 +9,7 @@ const summaries = {
     malformed_json: 'The body is not valid JSON.',
     invalid_request: 'A parameter is missing, repeated or malformed (RFC 6749 §5.2).',
     unsupported_grant_type: 'The grant type is not supported (RFC 6749 §5.2).',
-    invalid_grant:
-      'The refresh token or code is expired, revoked, reused or unknown; `details` has the reason.',
+    invalid_grant: 'The refresh token or code is expired, revoked, reused or unknown: see `details`.',
     invalid_scope: 'The client requested a scope that it does not have (RFC 6749 §5.2).',
   },
   401: {

@@ -10,11 +10,7 @@ export interface Outcome {
  * Calls `send` `perSecond` times a second for `seconds` seconds, each time when it is due, regardless of earlier calls.
  * Resolves when all have ended.
  */
-export async function openLoop(
-  send: () => Promise<void>,
-  perSecond: number,
-  seconds: number,
-): Promise<Outcome[]> {
+export async function openLoop(send: () => Promise<void>, perSecond: number, seconds: number) {
   const start = performance.now();
   const running: Promise<Outcome>[] = [];
   for (let n = 0; n < perSecond * seconds; n += 1) {

@@ -25,6 +25,14 @@ const neverDone: Record<string, string> = {
   identityCallback: 'needs a login that is under way at the identity service: test/contract/identity',
   updateSuborg: 'needs a session that came from the identity service: test/contract/identity',
   retryFailedJob: 'the events that failed fail again, 409: test/contract/failed-jobs',
+  resetPassword: 'needs the link of a mail: test/contract/password-reset',
+  backchannelLogout: 'needs a logout token of the identity service: test/contract/identity',
+  confirmTotp: 'needs a code of an authenticator app: test/contract/mfa',
+  loginMfa: 'needs a user with a second factor: test/contract/mfa',
+  deleteTotp: 'needs a user with a second factor: test/contract/mfa',
+  reauthenticate: 'needs the password of the session: test/contract/reauthenticate',
+  deleteMe: 'needs the password of the session, and would end it: services/auth/endpoints/me',
+  deleteUserIdentity: 'needs a user of the identity service: test/contract/users',
 };
 
 let own: OwnStack;

@@ -58,11 +58,7 @@ export function createClient() {
   }
 
   /** Sends a request that must return `status`. Throws instead of a success; records other differences as surprises. */
-  async function ask<T = Record<string, unknown>>(
-    status: number,
-    target: string,
-    sent: Sent = {},
-  ): Promise<T> {
+  async function ask<T = Record<string, unknown>>(status: number, target: string, sent: Sent = {}) {
     const answer = await send(target, sent);
     if (answer.status !== status) {
       const surprise = `${target} answered ${answer.status} and not ${status}: ${answer.text}`;

@@ -95,6 +95,8 @@ export async function startProxy(to: URL, port = 0) {
       ),
     /** Keeps connections open and accepts new ones, but forwards nothing either way, like a stopped process. */
     hold: () => void (held ??= Promise.withResolvers()),
+    /** The existing connections carry nothing any more, as if their server was gone. New ones do. */
+    lose: () => endAll((socket) => socket.removeAllListeners('data').resume()),
     /** Delays replies by this many milliseconds. */
     delay: (ms: number) => void (late = ms),
     /** Forwards at most this many reply bytes every 10 ms. 0: none. Infinity: no limit. */

@@ -26,12 +26,7 @@ export function freshId(): number {
 }
 
 /** Creates or changes a record as a content server would. Resolves with the new version once it is committed. */
-export async function save(
-  model: Model,
-  id: number,
-  title: string,
-  body: unknown = { title },
-): Promise<number> {
+export async function save(model: Model, id: number, title: string, body: unknown = { title }) {
   const { rows } = await database().query<{ version: string }>(
     `INSERT INTO content.${model} (id, title, body) VALUES ($1, $2, $3)
      ON CONFLICT (id) DO UPDATE SET title = excluded.title, body = excluded.body RETURNING version`,

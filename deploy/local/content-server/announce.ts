@@ -67,11 +67,7 @@ export function httpAnnouncer(
 export const keysDeleted = (count: number): string => `${count} ${count === 1 ? 'key' : 'keys'} deleted`;
 
 /** Returns the number of deleted keys, or the refusal. */
-async function tryToClear(
-  gateway: string,
-  token: AccessToken,
-  body: { model: Model; ids: number[] },
-): Promise<number | Refusal> {
+async function tryToClear(gateway: string, token: AccessToken, body: { model: Model; ids: number[] }) {
   try {
     const answer = await call(gateway, clearModel, { body, token: await token.get() });
     if (!answer.error) return answer.body.keys_deleted;

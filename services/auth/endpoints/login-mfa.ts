@@ -8,16 +8,11 @@ import { toLogin } from '../replies.ts';
 import { deviceName } from '../sessions/device-name.ts';
 import { isToken, sha256 } from '../sessions/opaque-token.ts';
 import type { Stores } from '../stores.ts';
-import type { User } from '../user-store.ts';
 
 const refused = { ok: false } as const;
 
 /** Locks the user if the first factor is still valid. Uses up a temporary password. */
-async function confirmFirst(
-  { users }: Stores,
-  userId: number,
-  first: FirstFactor,
-): Promise<User | undefined> {
+async function confirmFirst({ users }: Stores, userId: number, first: FirstFactor) {
   if ('passwordHash' in first) return users.lockIfUnchanged(userId, first.passwordHash);
   if ('tempPasswordHash' in first) return users.consumeTemporaryPassword(userId, first.tempPasswordHash);
   const user = await users.lock(userId);

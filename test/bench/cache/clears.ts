@@ -63,11 +63,7 @@ async function cached(service: Service, { redis, records }: ClearsContext, count
 }
 
 /** Deletes remaining keys. A search that left keys, or another clear that deleted them, is an error. */
-async function deleteRest(
-  { redis: { admin } }: ClearsContext,
-  ids: readonly number[],
-  isSearch: boolean,
-): Promise<void> {
+async function deleteRest({ redis: { admin } }: ClearsContext, ids: readonly number[], isSearch: boolean) {
   const left = await admin.del(ids.map((id) => `webform:${id}:menu`));
   const others = await admin.exists(
     ids.flatMap((id) => [`webform:${id}`, `webform:${id}:full`, `webform:${id}:summary`]),
@@ -115,11 +111,7 @@ export async function measureClears(
 }
 
 /** Clears a hundred records simultaneously in one process that searches for keys. */
-export async function measureTogether(
-  service: Service,
-  context: ClearsContext,
-  keys: number,
-): Promise<Together> {
+export async function measureTogether(service: Service, context: ClearsContext, keys: number) {
   const { admin } = context.redis;
   const [one, ...ids] = await cached(service, context, 1 + together);
   const calls = async (work: () => Promise<unknown>) => {

@@ -27,11 +27,7 @@ async function measure(
 }
 
 /** Measures from the moment an event is due until Redis reports (by a keyspace event) that its key was deleted. */
-export async function measureEvents(
-  context: EventsContext,
-  perSecond: number,
-  seconds: number,
-): Promise<Delay> {
+export async function measureEvents(context: EventsContext, perSecond: number, seconds: number) {
   const { topic } = cacheInvalidation;
   const { admin } = context.redis;
   const waiting = new Map<string, () => void>();

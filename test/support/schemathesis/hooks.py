@@ -109,18 +109,22 @@ misfits = {
     # An invented ETag, a key used by another request, a required webform.
     "updateLetter": {"precondition_failed"},
     "updateLetterSkippedWebform": {"precondition_failed", "idempotency_key_reused", "webform_required"},
-    "upload": {"idempotency_key_reused"},
+    # The example in the document stands for the bytes of a file.
+    "upload": {"idempotency_key_reused", "unsupported_media_type"},
+    "createLetter": {"idempotency_key_reused"},
     # A range beyond the end of the file.
     "readVariant": {"range_not_satisfiable"},
 }
 # The document cannot express these rules: the configured password length and return URLs, the owner's current password,
-# the webforms and the user of a letter, and that an id needs a model.
+# the webforms and the user of a letter, cursors, and parameters that need or exclude each other.
 fields = {
     "updateLetterSkippedWebform": {"body.webform_id"},
     "identityLogin": {"query.return_to"},
     "createUser": {"body.password"},
     "createLetter": {"body.user_id"},
     "listInvalidations": {"query.id"},
+    "listContent": {"query.ids", "query.cursor"},
+    "listChanges": {"query.after"},
     "changePassword": {"body.current_password", "body.new_password"},
 }
 

@@ -35,10 +35,7 @@ async function promote(replica: RedisServer): Promise<void> {
 }
 
 /** A reader has loaded version 1 and fills late; meanwhile the record is cleared. */
-async function clearDuringLoad(
-  scripts: ProtocolScripts,
-  reader = (cache: RaceCache) => cache,
-): Promise<unknown> {
+async function clearDuringLoad(scripts: ProtocolScripts, reader = (cache: RaceCache) => cache) {
   const redis = await server();
   const slow = reader(await cacheOn(redis, scripts));
   const other = await cacheOn(redis, scripts);

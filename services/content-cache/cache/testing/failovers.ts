@@ -58,12 +58,7 @@ export async function replacePrimary(
 }
 
 /** Causes failovers in a cluster and moves slots of `keys` until `over`, each way at least once. Returns the number of each. */
-export async function upsetCluster(
-  cluster: RedisCluster,
-  keys: string[],
-  random: Random,
-  over: AbortSignal,
-): Promise<Counts> {
+export async function upsetCluster(cluster: RedisCluster, keys: string[], random: Random, over: AbortSignal) {
   const counts = { slotsMoved: 0, sleptThroughFailover: 0, killed: 0 };
   const shards = cluster.primaries.map((primary, index) => [primary, ...cluster.replicas[index]!]);
   /** The shard's current primary, and a node that may follow it. */

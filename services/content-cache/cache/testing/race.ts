@@ -71,10 +71,7 @@ export async function runRace(options: RaceOptions): Promise<RaceFigures> {
   const over = new AbortController();
   const { figures, read, write } = createRace(options, over.signal);
 
-  async function loop(
-    index: number,
-    step: (cache: RaceCache, random: Random) => Promise<void>,
-  ): Promise<void> {
+  async function loop(index: number, step: (cache: RaceCache, random: Random) => Promise<void>) {
     const random = createRandom(seed + index);
     while (!over.signal.aborted) {
       await step(caches[index % caches.length]!, random);

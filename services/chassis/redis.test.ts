@@ -1,0 +1,21 @@
+import { expect, test } from '@jest/globals';
+import { startProxy } from '../../test/support/proxy.ts';
+import { startRedis } from '../../test/support/redis-server.ts';
+import { until } from '../../test/support/wait.ts';
+import { createLogger } from './logger.ts';
+import { createRedis } from './redis.ts';
+
+test('leaves a connection whose server is gone, and connects again', async () => {
+  const server = await startRedis();
+  const proxy = await startProxy(new URL(server.url));
+  const redis = createRedis(proxy.url, createLogger('test', 'silent'));
+  const responds = () => redis.ping().then(() => true);
+  await until('it is connected', responds);
+  proxy.lose();
+  await expect(redis.ping()).rejects.toThrow('timed out');
+  // Without a limit for the connection, TCP keeps it for a quarter of an hour.
+  await until('it responds again', responds, 20_000);
+  redis.disconnect();
+  await proxy.close();
+  await server.stop();
+});
