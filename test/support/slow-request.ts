@@ -18,8 +18,8 @@ export async function sendSlowRequest(): Promise<void> {
     const body = { letter_id: letter, webform_id: 2, skipped: true };
     const asked = call(stack().gateway, updateLetterSkippedWebform, { body, token });
     await until('it waits for the lock', async () => {
-      const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%letters.letter%'`;
-      return (await database().query(waiting)).rowCount! > 0;
+      const waiting = 'SELECT FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid';
+      return (await client.query(waiting)).rowCount! > 0;
     });
     await sleep(800);
     await client.query('COMMIT');
