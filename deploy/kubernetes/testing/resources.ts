@@ -53,10 +53,7 @@ export function portOf(deployment: Deployment, name: string): number | undefined
 }
 
 /** The environment of a Deployment's process: ConfigMaps first, then `env`, which wins. */
-export function environmentOf(
-  deployment: Deployment,
-  resources: readonly Resource[],
-): Record<string, string> {
+export function environmentOf(deployment: Deployment, resources: readonly Resource[]) {
   const { container } = podOf(deployment);
   const maps = (container.envFrom ?? []).map(({ configMapRef }) => {
     const map = find(resources, 'ConfigMap', configMapRef!.name!);

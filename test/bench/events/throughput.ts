@@ -33,11 +33,7 @@ async function untilSize({ redis }: EventsContext, isMet: (size: number) => bool
 }
 
 /** Measures how fast one consumer clears `count` waiting events: from the first deleted key to the last. */
-export async function measureThroughput(
-  context: EventsContext,
-  unmanagedKeys: UnmanagedKeys,
-  count: number,
-): Promise<Throughput> {
+export async function measureThroughput(context: EventsContext, unmanagedKeys: UnmanagedKeys, count: number) {
   const ids = freshIds(count);
   await context.end();
   const others = await context.redis.admin.dbsize();

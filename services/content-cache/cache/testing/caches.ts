@@ -1,4 +1,4 @@
-import { createContentCache, type ContentCache, type ContentCacheOptions } from '../index.ts';
+import { createContentCache, type ContentCacheOptions } from '../index.ts';
 import { createScripts } from '../protocol/scripts.ts';
 
 const noReplicas = { atLeast: 0, maxLagSeconds: 0 };
@@ -9,10 +9,7 @@ export const protocolScripts = createScripts(noReplicas);
  * Starts a cache as one process has it, with the times of production. By default there is nothing to clear after a
  * connect.
  */
-export async function startCache(
-  url: string,
-  options: Partial<ContentCacheOptions> = {},
-): Promise<ContentCache> {
+export async function startCache(url: string, options: Partial<ContentCacheOptions> = {}) {
   const cache = createContentCache({
     url,
     ttlMs: 300_000,
