@@ -64,9 +64,10 @@ test('returns 503 when a worker process is killed from outside, then 201 for the
   await start({});
   for (const name of uploads) {
     const sent = send(name);
-    const pid = await until('a worker process has the upload', () => readFile(`${gate}.pid`, 'utf8'));
+    // A file that is still empty would be pid 0: this process group.
+    const pid = await until('it has the upload', async () => Number(await readFile(`${gate}.pid`)) || false);
     await rm(`${gate}.pid`);
-    process.kill(Number(pid), 'SIGKILL');
+    process.kill(pid, 'SIGKILL');
     expect(await sent).toMatchObject(unavailable);
   }
   await expectSuccess();
