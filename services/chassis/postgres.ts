@@ -134,8 +134,8 @@ export function createDatabase(options: DatabaseOptions): Database {
       if (!isTimeout(error)) reportResponse();
       else if (respondedAt < startedAt) {
         breaker.report(false, error);
-        // After a failover, all connections may lead to a server that is gone.
-        void pool.end();
+        // After a failover, all connections may lead to a server that is gone. The pool may be closing already.
+        pool.end().catch(() => {});
         pool = openPool();
         respondedAt = performance.now();
       }

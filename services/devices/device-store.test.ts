@@ -16,6 +16,7 @@ afterAll(() => own.close());
 const session = 1;
 const someone = () => randomInt(1, 2 ** 40);
 const newToken = () => `token-${randomUUID()}`;
+const phone = { platform: 'ios', name: 'Phone', app_version: '1.0' } as const;
 const tokensOf = async (userId: number) =>
   (await devices.listTokens(userId, undefined, 100)).map(({ token }) => token);
 /** Makes the device last seen this number of days ago. */
@@ -34,8 +35,6 @@ async function fullUser() {
   }
   return { userId, tokens };
 }
-
-const phone = { platform: 'ios', name: 'Phone', app_version: '1.0' } as const;
 
 test('identifies a device by its token, and keeps fields that are omitted', async () => {
   const userId = someone();
