@@ -41,7 +41,7 @@ describe.each([
 
     test('has labels of its own, and in production an image with a version', () => {
       expect(deployment.spec!.selector.matchLabels).toEqual(isIt);
-      expect(labels).toEqual({ ...isIt, 'app.kubernetes.io/part-of': 'content-platform' });
+      expect(labels).toMatchObject({ ...isIt, 'app.kubernetes.io/part-of': 'content-platform' });
       expect(container.image).toMatch(
         resources === base
           ? new RegExp(`^content-platform/${name}$`)

@@ -13,6 +13,14 @@ export interface Stack {
   services: Record<string, { public: string; internal: string; pid: number }>;
 }
 
+/** File beside stack.json with the targets of deploy/prometheus/prometheus.yml: each service's internal listener. */
+export const PROMETHEUS_TARGETS = 'prometheus-targets.json';
+export const prometheusTargets = ({ services }: Stack) =>
+  Object.entries(services).map(([service, { internal }]) => ({
+    targets: [new URL(internal).host],
+    labels: { service },
+  }));
+
 /** Returns the URLs of the running stack. @throws Problem if no stack is running */
 export function readStack(file = stackFilePath()): Stack {
   const stack = readJson<Stack>(file);

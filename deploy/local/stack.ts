@@ -16,7 +16,7 @@ import { createProcessTiers } from './process-tiers.ts';
 import { startRedis } from './redis.ts';
 import { enableContentServerLogin, refuseRemoteDemoData, seed } from './seed.ts';
 import { addressesOf, portsOf, type ServiceContext, serviceSpec } from './service-process.ts';
-import type { Stack } from './stack-file.ts';
+import { PROMETHEUS_TARGETS, prometheusTargets, type Stack } from './stack-file.ts';
 import { derivedSecret, openState, type Secrets, writePrivate } from './state.ts';
 import type { StackContext, StartProxy } from './stores.ts';
 import type { Terminal } from './terminal.ts';
@@ -175,9 +175,12 @@ export async function startStack(options: StackOptions) {
         const { gateway, kafka } = readStack();
         return { ...credentials, gateway, kafka };
       },
-      /** Writes stack.json now and after each restart of a process. Afterwards the terminal shows the logs. */
+      /** Writes stack.json and Prometheus' targets, now and after each restart of a process. Afterwards the terminal shows the logs. */
       publish(): void {
-        publish = () => writePrivate(stackFile, readStack());
+        publish = () => {
+          writePrivate(stackFile, readStack());
+          writePrivate(state.path(PROMETHEUS_TARGETS), prometheusTargets(readStack()));
+        };
         publish();
       },
       /** Resolves when the stack has to end: with a Problem, or with Stopped. */

@@ -39,9 +39,10 @@ const listOf = (settings: Record<string, string>): string =>
     .join('');
 
 function manifestsOf(service: Service): string[] {
-  const { name, port, memoryMb, stopSeconds, schema, isSingle } = service;
+  const { name, port, memoryMb, stopSeconds, schema, isSingle, exportsAs } = service;
   const values: Record<string, string | number> = {
     NAME: name,
+    EXPORTS: exportsAs ? `, content-platform/exports: 'true'` : '',
     PORT: port,
     INTERNAL_PORT: port + internalPortOffset,
     MEMORY: `${memoryMb}Mi`,

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { internalPortOffset, type Service, serviceOf, services } from '@content-platform/contract';
+import { internalPortOffset, type Service, services } from '@content-platform/contract';
 import { ROOT } from '../local/config.ts';
 import { runbookBaseUrl } from './config.ts';
 
@@ -23,14 +23,6 @@ function images(found: string): string {
   const [, registry, version] = /newName: (.*)\/content-platform\/\S+\n +newTag: (\S+)/.exec(found)!;
   const item = `  - name: content-platform/%\n    newName: ${registry}/content-platform/%\n    newTag: ${version}\n`;
   return each(names, item);
-}
-
-/** Every service is up, except the services whose lines say something else. */
-function upSeries(found: string): string {
-  const lines = found.match(/.*\n/g)!;
-  const others = lines.filter((line) => !/service="[a-z-]+"\}', values: '1x40'/.test(line)).join('');
-  const up = names.filter((name) => !others.includes(`"${name}"`));
-  return `${each(up, `      - { series: 'up{job="content-platform", service="%"}', values: '1x40' }\n`)}${others}`;
 }
 
 /** The secret of a service, as a row of a table. auth's row is written by hand, because auth has keys of its own. */
@@ -75,13 +67,11 @@ const image = '${IMAGE_REGISTRY:?set it in .env}/content-platform/%:${IMAGE_TAG:
 /** migrate runs in the image of auth. */
 const pulled = `  %:\n    image: ${image}\n    build: !reset null\n`;
 const kubernetes = 'docs/operations/kubernetes.md';
-const runbooks = 'docs/operations/runbooks.md';
 const architecture = 'docs/concepts/architecture.md';
 
 export const lists: readonly List[] = [
   ...runbookUrls('deploy/prometheus/rules'),
   ...runbookUrls('deploy/prometheus/tests'),
-  ['deploy/prometheus/tests/services.test.yml', /( {6}- \{ series: 'up\{.*\n)+/g, upSeries],
   ['deploy/prometheus/prometheus.compose.yml', /( {6}- \{ names: .*\n)+/, () => linesOf(services, dnsName)],
   [
     'deploy/kubernetes/overlays/production/kustomization.yaml',
@@ -94,12 +84,6 @@ export const lists: readonly List[] = [
     () => each(names, pulled) + each(['auth'], pulled.replace('%', 'migrate')),
   ],
   [
-    'deploy/kubernetes/base/networks.yaml',
-    /(?<=values: )\[media-upload, [^\]]*\]/,
-    () => `[${[serviceOf('auth').callsInternal!].flat().join(', ')}]`,
-  ],
-  ['.github/workflows/release.yml', /(?<=matrix:\n +service: )\[[^\]]*\]/, () => `[${names.join(', ')}]`],
-  [
     kubernetes,
     /(?<= {2}\| owner \|.*\n)( {2}\| .*\n)+(?= {2}\| s3 \|)/,
     (found) => linesOf(services, (service) => secretRow(service, found)),
@@ -110,13 +94,8 @@ export const lists: readonly List[] = [
   [kubernetes, /(?<=echo ").*(?=" > service-secrets)/, () => each(secretNames, '%:$(cat %-secret)', ',')],
   [kubernetes, /(?<=for name in )[^;]*(?=; do\n.*=\$name-secret)/, () => postgresNames.join(' ')],
   ['deploy/compose/edge.yml', /( {2}\S+: \*public\n)+/, () => each(names.slice(1), '  %: *public\n')],
-  ...['README.md', architecture].map((file): List => [
-    file,
-    /(?<=auth & cc\[content-cache\] & ).*/,
-    () => names.slice(3).join(' & '),
-  ]),
+  [architecture, /(?<=auth & cc\[content-cache\] & ).*/, () => names.slice(3).join(' & ')],
   [architecture, /(?<=auth & cc & ).*(?= --> pg)/, () => postgresNames.join(' & ')],
   [architecture, /(?<=\| Process \|.*\n.*\n)(\| .*\n)+/, addRows],
   ['docs/operations/releases.md', /(?<=for service in auth devices )[^;]*(?= gateway; do)/, addMissing],
-  [runbooks, /(?<=for name in pulse gateway )[^;]*(?= devices auth; do)/, addMissing],
 ];

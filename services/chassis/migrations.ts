@@ -1,5 +1,4 @@
 import { readdirSync } from 'node:fs';
-import { runner } from 'node-pg-migrate';
 import pg from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -69,6 +68,8 @@ export async function migrate(options: MigrationOptions): Promise<void> {
   for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, 5_000)) {
     try {
       if (await isCurrent(options)) return;
+      // Loaded when needed, because most starts do not migrate.
+      const { runner } = await import('node-pg-migrate');
       await runner({
         databaseUrl: { connectionString: url, connectionTimeoutMillis: 2_000, lock_timeout: lockTimeoutMs },
         dir: fileURLToPath(folder),

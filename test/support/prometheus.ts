@@ -1,11 +1,11 @@
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { ROOT } from '../../deploy/local/config.ts';
+import { dirname, join } from 'node:path';
+import { ROOT, stackFilePath } from '../../deploy/local/config.ts';
 import { freePort } from '../../deploy/local/ports.ts';
+import { PROMETHEUS_TARGETS } from '../../deploy/local/stack-file.ts';
 import { findPrograms } from './prometheus-programs.ts';
 import { startServer } from './server.ts';
-import { stack } from './stack.ts';
 
 export interface Sample {
   metric: Record<string, string>;
@@ -41,16 +41,14 @@ async function configure(folder: string, alertmanager: string, isQuick: boolean)
   await cp(join(ROOT, 'deploy', 'prometheus'), folder, { recursive: true });
   const rewrite = async (file: string, change: (text: string) => string) =>
     writeFile(join(folder, file), change(await readFile(join(folder, file), 'utf8')));
-  await rewrite('prometheus.yml', (text) => text.replace('127.0.0.1:9093', alertmanager));
+  const targets = join(dirname(stackFilePath()), PROMETHEUS_TARGETS);
+  await rewrite('prometheus.yml', (text) =>
+    text.replace('127.0.0.1:9093', alertmanager).replace(`../../.local/${PROMETHEUS_TARGETS}`, targets),
+  );
   if (isQuick) {
     await rewrite('prometheus.yml', (text) => text.replaceAll(/(interval|timeout): \d+s/g, '$1: 1s'));
     for (const file of await readdir(join(folder, 'rules'))) await rewrite(join('rules', file), quicken);
   }
-  const targets = Object.entries(stack().services).map(([service, { internal }]) => ({
-    targets: [new URL(internal).host],
-    labels: { service },
-  }));
-  await writeFile(join(folder, 'targets', 'local.yml'), JSON.stringify(targets));
 }
 
 /** Starts a real Prometheus that scrapes the stack with the project's configuration. `isQuick` shortens its durations. */
