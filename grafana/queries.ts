@@ -48,11 +48,7 @@ export function sqlQuery(rawSql: string, format: Sql['format'] = 'table'): Build
 }
 
 /** Builds queries of quantiles of the buckets that `selector` selects; each series has the labels `by`. */
-export function quantiles(
-  selector: string,
-  percents: readonly number[],
-  by: readonly string[] = [],
-): Queries {
+export function quantiles(selector: string, percents: readonly number[], by: readonly string[] = []) {
   const labels = ['le', ...by].join(', ');
   return Object.fromEntries(
     percents.map((percent) => [

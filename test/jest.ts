@@ -65,12 +65,7 @@ export async function findTests(selection: Selection, signal: AbortSignal): Prom
  * skipped test.
  * @param report where jest writes its report
  */
-export async function runJest(
-  selection: Selection,
-  stackFile: string,
-  report: string,
-  signal: AbortSignal,
-): Promise<Counts> {
+export async function runJest(selection: Selection, stackFile: string, report: string, signal: AbortSignal) {
   signal.throwIfAborted();
   const options = ['--json', `--outputFile=${report}`];
   const child = spawn(process.execPath, [...nodeFlags, jest, ...options, ...argumentsOf(selection)], {

@@ -14,7 +14,6 @@ import { readSecrets, rotateKeySecret } from './key-secret.ts';
 import { HOST } from './ports.ts';
 import { Problem } from './problem.ts';
 import { lastLines, runCommand } from './run-command.ts';
-import type { Stack } from './stack-file.ts';
 import { derivedSecret, type Secrets } from './state.ts';
 import type { ProcessSpec } from './supervised.ts';
 
@@ -53,10 +52,7 @@ export function portsOf({ port }: Service, gatewayPort: number): [number, number
 }
 
 /** Returns the URLs of every service for stack.json. */
-export function addressesOf(
-  gatewayPort: number,
-  pidOf: (name: string) => number = () => 0,
-): Pick<Stack, 'gateway' | 'services'> {
+export function addressesOf(gatewayPort: number, pidOf: (name: string) => number = () => 0) {
   const addresses = services.map((service) => {
     const [open, internal] = portsOf(service, gatewayPort);
     return [service.name, { public: at(open), internal: at(internal), pid: pidOf(service.name) }] as const;

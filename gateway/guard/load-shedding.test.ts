@@ -21,11 +21,11 @@ async function openMany(count: number) {
  * Sends 2,400 requests at once, which is more than the queue holds, and at the end of them `last` on a connection of its
  * own. Returns the connections, and the reply to `last` so far.
  */
-async function burst(last: string) {
+async function burst(last: string, flood = rawGet()) {
   const clients = await openMany(121);
   const own = clients.pop()!;
   const skip = own.received().length;
-  for (const { socket } of clients) socket.write(rawGet().repeat(20));
+  for (const { socket } of clients) socket.write(flood.repeat(20));
   own.socket.write(last, 'latin1');
   return { clients, own, reply: () => own.received().slice(skip) };
 }
@@ -40,6 +40,14 @@ test('requests beyond the queue get 503 with Retry-After, and all others are for
   const { values } = await fixture.gateway.metrics.requestsShed.get();
   expect(fixture.upstream.received).toHaveLength(2_400 + 121 + 1 - values[0]!.value);
   expect((await fixture.get()).status).toBe(200);
+});
+
+test('requests with a body wait in the queue, and are refused like others', async () => {
+  const post =
+    'POST /api/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}';
+  await burst(post, post);
+  const shed = async () => (await fixture.gateway.metrics.requestsShed.get()).values[0]!.value;
+  await until('some are refused', async () => (await shed()) > 0);
 });
 
 test('a page of an allowed origin can read the refusal, which has the envelope', async () => {

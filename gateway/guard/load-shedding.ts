@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { hasBody, HttpError, requestId } from '@content-platform/chassis';
+import { HttpError, requestId } from '@content-platform/chassis';
 import { sendError } from '../replies/errors.ts';
 import type { GatewayRequest, GatewayResponse } from '../request-context.ts';
 import type { GatewayMetrics } from '../metrics.ts';
@@ -192,8 +192,6 @@ export function createLoadShedding(options: LoadSheddingOptions): LoadShedding {
       if (isFree || isExempt(request)) return beginNow(response, now);
       const limit = queueLimit() * (resting.isLate(request.socket) ? lateShare : 1);
       if (queue.length >= limit) return refuse(request, response);
-      // A body that is still arriving is read at once, with the time limits of slow clients.
-      if (hasBody(request)) return beginNow(response, now);
       if (queue.length === 0) rate.begin(now);
       queue.push({ response, arrivedAt: now });
       schedule();

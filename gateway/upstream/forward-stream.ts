@@ -47,8 +47,8 @@ export function createForwardStream(url: URL, drainMs: number): Transport {
     transfer.events.onSending();
     // Node does not report every end of a request as an error: after an unexpected 101 it emits only 'close'.
     sent.once('close', () => {
-      if (response.headersSent) transfer.events.onEnd();
-      else transfer.events.onError(new Error('the connection was closed without a reply'));
+      if (!response.headersSent)
+        transfer.events.onError(new Error('the connection was closed without a reply'));
     });
   }
 
@@ -59,6 +59,7 @@ export function createForwardStream(url: URL, drainMs: number): Transport {
     reply.on('data', () => events.onData());
     reply.pipe(response, { end: false });
     reply.once('end', () => {
+      events.onEnd();
       if (request.complete) return void response.end();
       response.locals.answeredAt = performance.now();
       endAfterBody(request, response, drainMs);

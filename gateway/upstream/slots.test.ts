@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import { until } from '../../test/support/wait.ts';
 import { mint } from '../testing/tokens.ts';
+import { sayOk } from '../testing/upstream.ts';
 import { errorOf, rawGet, useTestGateway } from '../testing/use-test-gateway.ts';
 
 const fixture = useTestGateway();
@@ -40,6 +41,18 @@ test('refuses a request that waits too long in the queue', async () => {
   expect(await fixture.upstreamErrors('media-upload')).toEqual({ busy: 1 });
   hangUp.abort();
   await held;
+});
+
+test('does not send a waiting request of a client that disconnects', async () => {
+  let held = 0;
+  fixture.upstream.answer = () => void (held += 1);
+  await fixture.start({ maxRequests: 1 });
+  const { socket } = fixture.open(rawGet() + rawGet());
+  await until('the first is at the service', () => held === 1);
+  socket.destroy();
+  fixture.upstream.answer = sayOk;
+  expect((await fixture.get()).status).toBe(200);
+  expect(fixture.upstream.received).toHaveLength(2);
 });
 
 test('frees the queue position of a client that disconnects', async () => {

@@ -219,6 +219,20 @@ test('passes on a reply that comes before the end of the body, and drains the re
   expect(arrived.ended).toBe(false);
 });
 
+test('counts a reply that the service cuts off', async () => {
+  const server = await startHttpServer((request, reply) => {
+    request.resume().once('end', () => reply.writeHead(201, { 'Content-Length': 9 }).write('{"id"'));
+    setTimeout(() => reply.destroy(), 500);
+  });
+  fixture.closeLater(server.close);
+  await startBefore(server.origin, {});
+  const request = begin();
+  request.end();
+  await expect(answerOf(request)).rejects.toThrow('aborted');
+  const isCounted = async () => (await fixture.upstreamErrors('media-upload'))['broken'] === 1;
+  await until('it is counted', isCounted);
+});
+
 test('disconnects a client that keeps sending after the reply', async () => {
   await start({ answerAt: 1, drain: 100 });
   const { socket, received } = fixture.open(`${rawHead}1\r\na\r\n`);

@@ -68,7 +68,10 @@ export function createUpstream(
     if (response.destroyed) return;
     const release = slots.tryAcquire();
     if (release) return start(request, response, release);
-    return waitForSlot(response).then((waited) => waited && start(request, response, waited));
+    // The slot may have come from another request of this connection, which ended because the client disconnected.
+    return waitForSlot(response).then(
+      (waited) => waited && (response.destroyed ? waited() : start(request, response, waited)),
+    );
   };
 
   return { forward, isUp: instances.isUp, stop: instances.stop };

@@ -14,10 +14,7 @@ export async function openAccounts(databaseUrl: string) {
 }
 
 /** Opens the accounts during `work`. */
-export async function withAccounts<T>(
-  databaseUrl: string,
-  work: (accounts: Accounts) => Promise<T>,
-): Promise<T> {
+export async function withAccounts<T>(databaseUrl: string, work: (accounts: Accounts) => Promise<T>) {
   const accounts = await openAccounts(databaseUrl);
   return work(accounts).finally(accounts.close);
 }

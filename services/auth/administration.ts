@@ -41,6 +41,7 @@ export async function eraseUser({ users, sessions, audit }: Stores, id: number, 
   await audit.add({ ...by, event: 'user_deleted', userId: id });
   // Before the user is deleted: their access tokens remain valid, so they must be revoked.
   await sessions.endAll(id);
+  await sessions.deleteAll(id);
   await users.delete(id);
 }
 

@@ -15,10 +15,7 @@ import { createDeletedUserStore } from './deleted-user-store.ts';
 const measureEveryMs = 10_000;
 
 /** Erases deleted users from auth and the logs database, and measures how far each reader of the feed is. */
-export function startErasure(
-  process: ProcessContext<ConfigOf<typeof authConfig>>,
-  query: Database['query'],
-): void {
+export function startErasure(process: ProcessContext<ConfigOf<typeof authConfig>>, query: Database['query']) {
   const { config, logger, metrics, onStop } = process;
   const { LOGS_DATABASE_URL: logsUrl } = config;
   const deletedUsers = createDeletedUserStore(query);

@@ -59,11 +59,7 @@ export function createPersonalData(
      * Throws 429 while an export of the user runs, and 503. After a later failure the stream fails, so that the reply is cut
      * off and does not look complete.
      */
-    async export(
-      user: { id: number },
-      sessions: AsyncIterable<object>,
-      hangUp: AbortSignal,
-    ): Promise<Readable> {
+    async export(user: { id: number }, sessions: AsyncIterable<object>, hangUp: AbortSignal) {
       if (exporting.has(user.id)) throw alreadyRunning();
       exporting.add(user.id);
       const end = new AbortController();

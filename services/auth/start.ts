@@ -5,7 +5,6 @@ import {
   createTokenVerifier,
   fetchWithToken,
   type ProcessContext,
-  type StartedService,
   startRetention,
   watchRevocations,
 } from '@content-platform/chassis';
@@ -31,9 +30,7 @@ import { retention } from './retention.ts';
 import { createAuthDatabase, createStores, migrateAuth } from './stores.ts';
 
 /** Redis may become available later. Throws ConfigError if the keys were sealed with another AUTH_KEY_SECRET. */
-export async function startAuthService(
-  service: ProcessContext<ConfigOf<typeof authConfig>>,
-): Promise<StartedService> {
+export async function startAuthService(service: ProcessContext<ConfigOf<typeof authConfig>>) {
   const { config, logger, metrics, onStop } = service;
   const { DATABASE_URL: url, AUTH_KEY_SECRET: keySecret } = config;
   const identity = identitySettings(config);

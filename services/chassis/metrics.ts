@@ -31,12 +31,7 @@ function createIn(registry: Registry) {
     /**
      * Its observations may have exemplars, which prom-client refuses in a plain-text registry unless registered later.
      */
-    durations<Label extends string>(
-      name: string,
-      help: string,
-      buckets: number[],
-      ...labelNames: Label[]
-    ): Histogram<Label> {
+    durations<Label extends string>(name: string, help: string, buckets: number[], ...labelNames: Label[]) {
       const config = { name, help, buckets, labelNames, enableExemplars: true as const, registers: [] };
       const histogram = new Histogram<Label>(config);
       registry.registerMetric(histogram);

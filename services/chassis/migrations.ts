@@ -21,6 +21,8 @@ export interface MigrationOptions {
 
 /** Time until a warning that the advisory lock is still held by another process. */
 const lockTimeoutMs = 30_000;
+/** Time limit of one statement of a migration. */
+const longestStatementMs = 600_000;
 
 /** Returns a lock number for each schema, so that different services do not wait for each other. */
 function lockValue(schema: string): number {
@@ -28,13 +30,18 @@ function lockValue(schema: string): number {
 }
 
 /** Connects to `url` during `work`, with the parameters of `createDatabase`, which a pooler may refuse. */
-export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+export async function withClient<T>(
+  url: string,
+  work: (client: pg.Client) => Promise<T>,
+  limitMs = lockTimeoutMs,
+): Promise<T> {
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: 2_000,
-    query_timeout: lockTimeoutMs,
-    statement_timeout: lockTimeoutMs,
+    query_timeout: limitMs,
+    statement_timeout: limitMs,
     lock_timeout: lockTimeoutMs,
+    keepAlive: true,
   });
   // The running query reports this error.
   client.on('error', () => {});
@@ -60,38 +67,54 @@ async function isCurrent({ url, schema, folder, table = 'migration' }: Migration
 }
 
 /**
- * Creates or updates a schema, one process at a time. Retries while PostgreSQL is unavailable; a role without the
- * right waits until the owner has migrated (migrate.ts). Throws ConfigError if it refuses to connect.
+ * Repeats `work` while PostgreSQL is unavailable, or, with `waitsForOwner`, refuses it to this role. Throws ConfigError if
+ * it refuses to connect.
  */
-export async function migrate(options: MigrationOptions): Promise<void> {
-  const { url, schema, folder, table = 'migration', logger, signal } = options;
+export async function untilAvailable(
+  { logger, signal }: Pick<MigrationOptions, 'logger' | 'signal'>,
+  what: string,
+  work: () => Promise<void>,
+  waitsForOwner = false,
+): Promise<void> {
   for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, 5_000)) {
     try {
-      if (await isCurrent(options)) return;
-      // Loaded when needed, because most starts do not migrate.
-      const { runner } = await import('node-pg-migrate');
-      await runner({
-        databaseUrl: { connectionString: url, connectionTimeoutMillis: 2_000, lock_timeout: lockTimeoutMs },
-        dir: fileURLToPath(folder),
-        direction: 'up',
-        schema,
-        createSchema: true,
-        migrationsTable: table,
-        advisoryLockMode: 'wait',
-        lockValue: lockValue(schema),
-        log: (message) => logger.debug(message),
-      });
-      return;
+      return await work();
     } catch (error) {
       const { code = '', message: reason } = error as Error & { code?: string };
       // 28: wrong user or password; 3D: no such database. The message is that of PgBouncer.
       if (/^(28|3D)/.test(code) || reason.startsWith('unsupported startup parameter'))
         throw new ConfigError(`PostgreSQL refuses the connection: ${reason}`);
-      // 55P03: another process has been migrating for longer than lockTimeoutMs. 42501: only the owner may migrate.
-      if (!isUnavailable(error) && code !== '55P03' && code !== '42501') throw error;
-      const advice = code === '42501' ? ' (run services/chassis/migrate.ts as its owner)' : '';
-      logger.warn({ error }, `the schema ${schema} was not migrated${advice}; retrying in ${pauseMs} ms`);
+      const isRefused = waitsForOwner && code === '42501';
+      // 55P03: another process holds the lock for longer than lockTimeoutMs.
+      if (!isUnavailable(error) && code !== '55P03' && !isRefused) throw error;
+      const advice = isRefused ? ' (run services/chassis/migrate.ts as its owner)' : '';
+      logger.warn({ error }, `${what} was not prepared${advice}; retrying in ${pauseMs} ms`);
       await sleep(pauseMs, undefined, signal ? { signal } : {});
     }
   }
+}
+
+/**
+ * Creates or updates a schema, one process at a time. Retries while PostgreSQL is unavailable; a role without the
+ * right waits until the owner has migrated (migrate.ts). Throws ConfigError if it refuses to connect.
+ */
+export async function migrate(options: MigrationOptions): Promise<void> {
+  const { url, schema, folder, table = 'migration', logger } = options;
+  const settings = {
+    dir: fileURLToPath(folder),
+    direction: 'up',
+    schema,
+    createSchema: true,
+    migrationsTable: table,
+    advisoryLockMode: 'wait',
+    lockValue: lockValue(schema),
+    log: (message: string) => logger.debug(message),
+  } as const;
+  const work = async () => {
+    if (await isCurrent(options)) return;
+    // Loaded when needed, because most starts do not migrate.
+    const { runner } = await import('node-pg-migrate');
+    await withClient(url, (dbClient) => runner({ dbClient, ...settings }), longestStatementMs);
+  };
+  await untilAvailable(options, `the schema ${schema}`, work, true);
 }

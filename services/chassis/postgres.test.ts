@@ -1,5 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { startProxy } from '../../test/support/proxy.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
@@ -10,7 +14,7 @@ import { expose } from './health.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 import { migrate } from './migrations.ts';
-import { createDatabase, type Database, type DatabaseOptions } from './postgres.ts';
+import { createDatabase, isUnavailable, type Database, type DatabaseOptions } from './postgres.ts';
 import { createSlowLog, type SlowLog } from './slow-log.ts';
 import { sentSpans } from './testing/sent-spans.ts';
 import { startSilentServer } from './testing/silent-server.ts';
@@ -121,6 +125,11 @@ test('rolls a failed transaction back', async () => {
   await expect(twice).rejects.toMatchObject({ code: '23505' });
   expect((await database.query('count', 'SELECT * FROM t')).rowCount).toBe(0);
   await database.transaction((query) => query('insert', 'INSERT INTO t VALUES (2)'));
+  // A process that is suspended or cut off must not keep its locks.
+  const limit = await database.transaction((query) =>
+    query('limit', 'SHOW idle_in_transaction_session_timeout'),
+  );
+  expect(limit.rows).toEqual([{ idle_in_transaction_session_timeout: '30s' }]);
   expect((await database.query('count', 'SELECT * FROM t')).rowCount).toBe(1);
 });
 
@@ -202,7 +211,35 @@ test('leaves idle connections whose server is gone, and uses new ones', async ()
   await proxy.close();
 });
 
+test('a transaction in a database that hangs ends after the limit of one statement', async () => {
+  const proxy = await startProxy(new URL(own.url));
+  const moved = open({ url: proxy.url });
+  const began = performance.now();
+  const hanging = moved.transaction(async (query) => {
+    await query('one', 'SELECT 1');
+    proxy.lose();
+    await query('one', 'SELECT 1');
+  });
+  await expect(hanging).rejects.toMatchObject({ status: 503 });
+  // The limit is 6 s. A ROLLBACK would wait as long again.
+  expect(performance.now() - began).toBeLessThan(10_000);
+  await moved.close();
+  await proxy.close();
+});
+
+test('a database that responds within transactions is not unavailable, although no connection is free', async () => {
+  const single = open({ maxConnections: 1 });
+  const busy = single.transaction(async (query) => {
+    for (let n = 0; n < 13; n += 1) await query('work', 'SELECT pg_sleep(0.5)');
+  });
+  await expect(single.query('one', 'SELECT 1')).rejects.toMatchObject({ status: 503 });
+  expect((await single.query('one', 'SELECT 1')).rowCount).toBe(1);
+  await busy;
+  await single.close();
+});
+
 test('an unavailable database is a 503', async () => {
+  expect(isUnavailable(Object.assign(new Error(), { code: 'ENETUNREACH' }))).toBe(true);
   const away = open({ url: 'postgres://nobody@127.0.0.1:1/nowhere' });
   await expect(away.query('one', 'SELECT 1')).rejects.toMatchObject({
     status: 503,
@@ -241,6 +278,21 @@ test('migrate retries while the database accepts connections but does not answer
   waiting.abort();
   await expect(migrated).rejects.toThrow('aborted');
   silent.close();
+});
+
+test('migrate retries after its connection was closed during a migration', async () => {
+  const files = mkdtempSync(join(tmpdir(), 'migrations-'));
+  writeFileSync(join(files, '001-slow.sql'), '-- Up Migration\nSELECT pg_sleep(300);');
+  const waiting = new AbortController();
+  const options = { url: own.url, schema: 'slow', folder: pathToFileURL(`${files}/`), logger };
+  const migrated = migrate({ ...options, signal: waiting.signal });
+  const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(300)%' AND state = 'active'
+               AND pid <> pg_backend_pid()`;
+  for (let time = 1; time <= 2; time += 1)
+    await until('it migrates', async () => (await direct.query(end)).rowCount === 1);
+  waiting.abort();
+  await expect(migrated).rejects.toThrow('aborted');
+  rmSync(files, { recursive: true });
 });
 
 test('sends the trace of a slow query, which is its exemplar', async () => {

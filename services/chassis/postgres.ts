@@ -35,10 +35,12 @@ export interface DatabaseOptions {
 // Node's network errors and SQLSTATE: classes 08 connection, 28 login refused, 3D no such database, 53 resources, 57
 // operator intervention (shutdown, statement timeout), 58 system errors; 25006 read-only.
 const unavailableCodes =
-  /^(ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|EPIPE|(08|28|3D|53|57|58)...|25006)$/;
+  /^(ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|EPIPE|(08|28|3D|53|57|58)...|25006)$/;
 /** Messages of node-postgres's own errors, which have no codes. */
 const driverMessages =
   /timeout exceeded when trying to connect|^timeout expired$|Connection terminated|Query read timeout|Client has encountered a connection error/;
+/** PostgreSQL ends the transaction of a process that is suspended or cut off, whose locks would stay for hours. */
+const beginText = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '30s'";
 /** A connection that does not answer SELECT 1 in this time leads to no server. */
 const pingLimitMs = 2_000;
 const timeoutCodes = /^(ETIMEDOUT|EHOSTUNREACH|EAI_AGAIN)$/;
@@ -173,7 +175,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   async function begin(): Promise<pg.PoolClient> {
     const client = await connect();
     try {
-      await measured('begin', 'BEGIN', () => client.query('BEGIN'));
+      await measured('begin', 'BEGIN', () => client.query(beginText));
       return client;
     } catch (error) {
       client.release(error as Error);
@@ -187,14 +189,18 @@ export function createDatabase(options: DatabaseOptions): Database {
       const client = await unlessHanging(begin);
       let broken: Error | undefined;
       try {
-        const result = await work((operation, text, values = []) =>
-          measured(operation, text, () => client.query(text, values as unknown[])),
-        );
+        const result = await work(async (operation, text, values = []) => {
+          const found = await measured(operation, text, () => client.query(text, values as unknown[]));
+          reportResponse();
+          return found;
+        });
         // Measures the end of the transaction, which waits on a slow disk.
         await measured('commit', 'COMMIT', () => client.query('COMMIT'));
         return result;
       } catch (error) {
-        await client.query('ROLLBACK').catch((failure: Error) => (broken = failure));
+        // A ROLLBACK would wait behind the statement that hangs.
+        if (isTimeout(error)) broken = error as Error;
+        else await client.query('ROLLBACK').catch((failure: Error) => (broken = failure));
         throw translate(error);
       } finally {
         client.release(broken);

@@ -4,7 +4,7 @@ import { serviceOf, type Schema, type ServiceName } from '@content-platform/cont
 import { ConfigError } from './config.ts';
 import { migrateIdempotency } from './idempotency.ts';
 import type { Logger } from './logger.ts';
-import { migrate, withClient } from './migrations.ts';
+import { migrate, untilAvailable, withClient } from './migrations.ts';
 import { migrateLogs } from './slow-log.ts';
 
 interface PrepareOptions {
@@ -83,18 +83,20 @@ async function grant(owner: pg.Client, schema: Schema, role: string): Promise<vo
   await owner.query(`BEGIN; GRANT USAGE ON SCHEMA ${name} TO ${user}; ${statements.join(' ')} COMMIT`);
 }
 
-async function prepareRole(url: string, schema: Schema, role: string): Promise<void> {
+async function prepareRole(options: PrepareOptions, url: string, schema: Schema): Promise<void> {
+  const { role } = options;
   const { user } = credentialsOf(role);
   // An installation may use the owner's role for every service.
   if (user === credentialsOf(url).user) return;
   const own = new URL(role);
   own.pathname = new URL(url).pathname;
-  await withClient(url, async (owner) => {
+  const prepare = async (owner: pg.Client) => {
     // PostgreSQL refuses concurrent changes of one database's or schema's rights. The end of the session unlocks.
     await owner.query(`SELECT pg_advisory_lock(hashtext('content-platform roles'))`);
     await ensureRole(owner, own.href);
     await grant(owner, schema, user);
-  });
+  };
+  await untilAvailable(options, `the role ${user}`, () => withClient(url, prepare));
 }
 
 /**
@@ -102,14 +104,14 @@ async function prepareRole(url: string, schema: Schema, role: string): Promise<v
  * unavailable. Throws ConfigError if it refuses the owner's login or the owner may not create the role.
  */
 export async function prepareDatabases(name: ServiceName, options: PrepareOptions): Promise<void> {
-  const { platform, logs, role, logger, signal } = options;
+  const { platform, logs, logger, signal } = options;
   const { schema, readsSlowLog } = serviceOf(name);
   if (schema && platform) {
     const folder = new URL(`../${name}/migrations/`, import.meta.url);
     const common = { url: platform, schema: schema.name, logger, ...(signal && { signal }) };
     await migrate({ ...common, folder });
     if (schema.idempotency) await migrateIdempotency(common);
-    await prepareRole(platform, schema, role);
+    await prepareRole(options, platform, schema);
   }
   if (!logs) return;
   await migrateLogs(logs, logger, signal);
@@ -122,5 +124,5 @@ export async function prepareDatabases(name: ServiceName, options: PrepareOption
     deleted_user: erases ? 'SELECT' : '',
     deleted_user_position: erases ? 'SELECT, UPDATE' : '',
   };
-  await prepareRole(logs, { name: 'logs', rights, functions: erases ? ['erase_users'] : [] }, role);
+  await prepareRole(options, logs, { name: 'logs', rights, functions: erases ? ['erase_users'] : [] });
 }

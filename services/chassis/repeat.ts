@@ -19,7 +19,7 @@ export async function retryUntilAborted<T>(
     } catch (error) {
       if (pauseMs === firstPauseMs) onFirstFailure(error);
     }
-    await sleep(pauseMs, undefined, { signal });
+    await sleep(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 }
 

@@ -7,17 +7,19 @@ type Query = Database['query'];
 /** The deletions of a process, each under the name of its rows. */
 export type RetentionSteps = (query: Query) => Record<string, () => Promise<void>>;
 
-/** Repeats a statement that changes up to `rows` rows until it finds fewer, so that each holds its locks briefly. */
+/** Repeats a statement that changes up to `rows` rows until it finds fewer, so that each is short. Returns their sum. */
 export async function runInBatches(
   query: Query,
   operation: string,
   text: string,
   values: readonly unknown[],
   rows = 1_000,
-): Promise<void> {
-  let changed: number | null;
-  do changed = (await query(operation, text, values)).rowCount;
-  while (changed === rows);
+): Promise<number> {
+  for (let sum = 0; ;) {
+    const changed = (await query(operation, text, values)).rowCount!;
+    sum += changed;
+    if (changed < rows) return sum;
+  }
 }
 
 /** Deletes the rows that meet `condition`, in batches. Rows that another transaction has locked stay. */

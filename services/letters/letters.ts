@@ -22,10 +22,7 @@ export const openLetters = (databaseUrl: string): Promise<Database> =>
   openDatabase('letters', databaseUrl, migrateLetters);
 
 /** Creates the letters whose ids are free; existing letters stay unchanged. */
-export async function ensureLetters(
-  database: Database,
-  letters: readonly (NewLetter & { id: number })[],
-): Promise<void> {
+export async function ensureLetters(database: Database, letters: readonly (NewLetter & { id: number })[]) {
   await database.transaction(async (query) => {
     // With this lock no other transaction holds an uncommitted id, so that the next id follows the largest.
     await query('lock_letters', 'LOCK TABLE letters.letter IN SHARE ROW EXCLUSIVE MODE');

@@ -4,6 +4,7 @@ import {
   type Logger,
   migrate,
   migrateIdempotency,
+  runInBatches,
   statements,
 } from '@content-platform/chassis';
 import type { VariantName } from '@content-platform/contract';
@@ -139,9 +140,10 @@ export function createFileStore(
       // First, because an upload that has ended meanwhile has a row.
       const uploads = 'UPDATE media.pending_object SET user_id = NULL WHERE user_id = ANY ($1)';
       await run('cancel_uploads', uploads, [userIds]);
-      const text = `WITH file AS (DELETE FROM media.file WHERE user_id = ANY ($1) RETURNING *), ${addPending}
+      const text = `WITH file AS (DELETE FROM media.file WHERE id = ANY (ARRAY(
+                      SELECT id FROM media.file WHERE user_id = ANY ($1) LIMIT 1000)) RETURNING *), ${addPending}
                     SELECT FROM file`;
-      await run('erase_files', text, [userIds]);
+      await runInBatches(query, 'erase_files', text, [userIds]);
     },
 
     /** Returns up to 10 objects, after `after`, whose files must be removed: of deleted files and of abandoned uploads. */

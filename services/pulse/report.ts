@@ -39,10 +39,7 @@ function cacheOf(counted: Counts, lastHour: Counts) {
   });
 }
 
-export async function makeReport(
-  { sampler, ...ask }: ReportDeps,
-  { caller, token }: Viewer,
-): Promise<PulseReport> {
+export async function makeReport({ sampler, ...ask }: ReportDeps, { caller, token }: Viewer) {
   const [slow, jobs, receivers] = await Promise.all([
     ask.slow(),
     caller.scopes.has('jobs:manage') ? ask.jobs(token) : null,

@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
 import { listChanges } from '@content-platform/contract';
 import { closeRecords, database, freshId, remove, save } from '../support/records.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
@@ -13,6 +14,8 @@ const queries = [
   'models=webform,',
   'after=12',
   'after=e30',
+  // PostgreSQL refuses this snapshot: its open transaction is not below the next one.
+  `after=${Buffer.from(JSON.stringify({ epoch: randomUUID(), models: [], base: '5:7:7' })).toString('base64url')}`,
 ];
 const example = { path: '/api/content/changes', as: 'user', invalid: { queries } } as const;
 

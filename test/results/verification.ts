@@ -104,22 +104,17 @@ function secrets(kept: StoredResult) {
 
 function supplyChain(kept: StoredResult) {
   const licences = Object.entries<number>(kept['licences']).toSorted(([, a], [, b]) => b - a);
-  const { audit, releases } = kept as unknown as {
-    audit: { project: string; unknown?: string; advisories?: unknown[] }[];
-    releases: { unknown: string[]; marked: string[]; old: string[] };
+  const { audit } = kept as unknown as {
+    audit: { project: string; unknown?: string; vulnerable?: string[] }[];
   };
-  // An unreachable registry is a property of the network, not of the packages.
-  const here = 'unknown, because the registry was not reachable';
-  const old = releases.unknown.length > 0 ? here : releases.old.join(', ') || 'none';
-  const unmaintained = `- Direct dependencies without a release in 24 months: ${old}. Marked as unmaintained, with reasons: ${releases.marked.join(', ')}`;
   return [
-    `${round(kept['packages'])} entries in two lock files, which can have several entries for one version. Licences: ${licences.map(([name, count]) => `${name} ${count}`).join(', ')}. See [licences](licences.md) and [dependencies](dependencies.md).`,
+    `${round(kept['packages'])} entries in the lock files, which can have several entries for one version. Licences: ${licences.map(([name, count]) => `${name} ${count}`).join(', ')}. See [licences](licences.md) and [dependencies](dependencies.md).`,
     audit
       .map(
-        ({ project, unknown, advisories = [] }) =>
-          `- Known vulnerabilities in \`${project}\`: ${unknown ? `${here} (${unknown})` : advisories.length}`,
+        ({ project, unknown, vulnerable = [] }) =>
+          // An unreachable registry is a property of the network, not of the packages.
+          `- Known vulnerabilities in \`${project}\`: ${unknown ? `unknown, because the registry was not reachable (${unknown})` : vulnerable.join(', ') || 'none'}`,
       )
-      .concat(unmaintained, ...releases.unknown.map((what) => `- ${what}`))
       .join('\n'),
   ];
 }

@@ -70,9 +70,3 @@ export function documented(): Map<string, string> {
     }),
   );
 }
-
-/** Returns the packages that docs/project/dependencies.md lists as unmaintained, with a reason to keep them. */
-export function knownUnmaintained(): string[] {
-  const mark = /unmaintained since \d{4}(-\d{2})?: \w/;
-  return [...documented()].filter(([, row]) => mark.test(row)).map(([name]) => name);
-}

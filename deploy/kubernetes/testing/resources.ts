@@ -26,11 +26,7 @@ export function allOf<K extends Kind>(resources: readonly Resource[], kind: K): 
   return resources.filter((resource) => resource.kind === kind) as Kinds[K][];
 }
 
-export function find<K extends Kind>(
-  resources: readonly Resource[],
-  kind: K,
-  name: string,
-): Kinds[K] | undefined {
+export function find<K extends Kind>(resources: readonly Resource[], kind: K, name: string) {
   return allOf(resources, kind).find(({ metadata }) => metadata?.name === name);
 }
 

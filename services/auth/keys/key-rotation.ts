@@ -1,4 +1,4 @@
-import { createHash, createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto';
+import { createHash, createPrivateKey, generateKeyPair } from 'node:crypto';
 import { promisify } from 'node:util';
 import { ConfigError } from '@content-platform/chassis';
 import { retentionSeconds } from '../access-tokens.ts';
@@ -34,10 +34,7 @@ async function generate(secret: string): Promise<NewSigningKey> {
 }
 
 /** Throws ConfigError if the key was sealed with another secret. */
-export async function unsealPrivateKey(
-  { kid, sealed }: StoredSigningKey,
-  secret: string,
-): Promise<KeyObject> {
+export async function unsealPrivateKey({ kid, sealed }: StoredSigningKey, secret: string) {
   const der = await unseal(sealed, secret, kid).catch(() => {
     throw new ConfigError(
       'AUTH_KEY_SECRET does not decrypt the signing key in the database; set the value that encrypted it',
@@ -90,10 +87,7 @@ export async function rotateSigningKey(
 }
 
 /** Replaces all keys by one that signs immediately, because a key leaked. Returns its kid. Throws ConfigError. */
-export async function replaceSigningKeys(
-  database: Pick<AuthDatabase, 'transaction'>,
-  secret: string,
-): Promise<string> {
+export async function replaceSigningKeys(database: Pick<AuthDatabase, 'transaction'>, secret: string) {
   const key = await generate(secret);
   const { kid } = key.publicJwk;
   await database.transaction(async ({ signingKeys, audit }) => {

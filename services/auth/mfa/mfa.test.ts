@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
+import { untilBlocked } from '../../../test/support/locks.ts';
 import { codeOf, enrol, mfaTokenOf } from '../../../test/support/totp.ts';
 import { resetMfa } from '../commands/users.ts';
 import { useScriptedProvider } from '../testing/identity-fixture.ts';
@@ -34,6 +35,18 @@ test('accepts one of two concurrent logins with the same code', async () => {
   const code = codeOf(user.secret);
   const replies = await Promise.all(tokens.map((token) => complete(token, { code })));
   expect(replies.map(({ status }) => status).toSorted()).toEqual([200, 401]);
+});
+
+test('a login that waits while an administrator removes the second factor is refused', async () => {
+  const token = await begin();
+  const waiting = await auth.database.transaction(async (query) => {
+    await query('test', 'SELECT FROM auth.user WHERE id = $1 FOR UPDATE', [user.id]);
+    const completed = complete(token, { code: codeOf(user.secret) });
+    await untilBlocked(auth.database);
+    await query('test', 'DELETE FROM auth.totp WHERE user_id = $1', [user.id]);
+    return { completed };
+  });
+  expect(await waiting.completed).toMatchObject(refused);
 });
 
 test.each([

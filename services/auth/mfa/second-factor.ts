@@ -46,11 +46,13 @@ export function invalidCode(): HttpError<'invalid_code'> {
 
 /** Uses up a code or recovery code; returns false if it is wrong or was used before. Call it in a transaction. */
 export async function acceptProof(
-  { mfa }: Stores,
+  { mfa, users }: Stores,
   totpKey: Buffer,
   userId: number,
   proof: Proof,
 ): Promise<boolean> {
+  // First, as whoever deletes the user or the second factor does.
+  await users.lock(userId);
   const totp = await mfa.lock(userId);
   if (!totp?.confirmed) return false;
   if (proof.code === undefined) {
@@ -63,6 +65,9 @@ export async function acceptProof(
   return true;
 }
 
+/** A code has only six digits, and three are valid at a time: 100 guesses in a quarter of an hour would be too many. */
+const dayMs = 86_400_000;
+
 /** Throttles codes like passwords, with a count of their own, which a known password does not reset. Throws 429. */
 export async function throttleProof<T extends { ok: boolean }>(
   { database, throttle }: Pick<AuthContext, 'database' | 'throttle'>,
@@ -71,7 +76,8 @@ export async function throttleProof<T extends { ok: boolean }>(
   attempt: () => Promise<T>,
 ): Promise<T> {
   const isKnown = (network: string) => database.sessions.isKnownNetwork(userId, network);
-  const { outcome, limited } = await throttle.run({ account: `mfa:${userId}`, address, isKnown }, attempt);
+  const guess = { account: `mfa:${userId}`, address, isKnown, windowMs: dayMs };
+  const { outcome, limited } = await throttle.run(guess, attempt);
   if (!outcome.ok) {
     const details = { reason: 'wrong code' };
     await database.audit.add({ ...byUser(userId, address), event: 'mfa_failed', details });

@@ -33,14 +33,14 @@ export interface DueMail {
   hasNoPassword: boolean;
 }
 
-// Other requests of the user that led to a mail, or precede this one.
-const others = `auth.password_reset AS other WHERE other.user_id = password_reset.user_id
-  AND (other.attempts > 0 OR other.id < password_reset.id)`;
 /** Whether the user has logged in from the network of the request. Ended sessions are stored for 30 days. */
 const isKnown = (
   request: string,
 ) => `EXISTS (SELECT FROM auth.session WHERE session.user_id = ${request}.user_id
   AND session.address <<= set_masklen(${request}.address, CASE family(${request}.address) WHEN 4 THEN 32 ELSE 64 END))`;
+// Other requests of the user that led to a mail, or precede this one. A stranger's request may be refused itself.
+const others = `auth.password_reset AS other WHERE other.user_id = password_reset.user_id AND (other.attempts > 0
+  OR other.id < password_reset.id AND ${isKnown('other')} = ${isKnown('password_reset')})`;
 /** Selects the requests for which no mail is sent. $1: `tokenMinutes`, $2: `maxMailsPerDay`. */
 const isRefused = `(created_at < now() - make_interval(mins => $1)
   OR NOT EXISTS (SELECT FROM auth.user WHERE id = user_id AND NOT disabled)

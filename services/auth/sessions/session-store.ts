@@ -1,5 +1,5 @@
 import { decodeJwt } from 'jose';
-import { deleteExpired, statements, type Database } from '@content-platform/chassis';
+import { deleteExpired, runInBatches, statements, type Database } from '@content-platform/chassis';
 import { createRevocationStore } from './revocation-store.ts';
 
 export interface Session {
@@ -207,8 +207,9 @@ export function createSessionStore(query: Database['query']) {
 
     /** Returns the number of ended sessions. Replace the signing keys afterwards: access tokens stay valid. */
     async endAllUsers(): Promise<number> {
-      const text = 'UPDATE auth.session SET ended_at = now() WHERE ended_at IS NULL AND ends_at > now()';
-      return (await query('end_all_sessions', text)).rowCount!;
+      const text = `UPDATE auth.session SET ended_at = now() WHERE id = ANY (ARRAY(
+                      SELECT id FROM auth.session WHERE ended_at IS NULL AND ends_at > now() LIMIT 10000))`;
+      return runInBatches(query, 'end_all_sessions', text, [], 10_000);
     },
 
     /** Returns false if the user has no such session. Call late in a transaction: it locks the revocations. */
@@ -216,6 +217,10 @@ export function createSessionStore(query: Database['query']) {
 
     /** Call late in a transaction: it locks the revocations. */
     endAll: (userId: number) => end(userId, 'true'),
+
+    /** In batches: a script that logs in leaves more sessions than one statement can delete in time. */
+    deleteAll: (userId: number) =>
+      deleteExpired(query, 'erase_sessions', 'auth.session', 'user_id = $1', [userId]),
 
     /** Returns the users with live sessions or unfinished logins that the provider's session `sid` opened. */
     async usersOfIdentitySession(issuer: string, sid: string | undefined): Promise<number[]> {

@@ -11,8 +11,9 @@ export interface Backoff {
 interface CountedKey {
   key: string;
   limit: number;
-  /** The longest wait in ms, if it is shorter than that of the backoff. */
+  /** The longest wait and the window in ms, if they differ from those of the backoff. */
   longestMs?: number;
+  windowMs?: number | undefined;
 }
 
 /** The failures of one key; times in ms. */
@@ -60,12 +61,10 @@ export async function reserveAttempt(
   const { waitMs, before, added } = await update(keys, (before, now) => {
     const waitMs = Math.max(0, ...before.map((state) => (state?.blockedUntil ?? 0) - now));
     if (waitMs > 0) return { result: { waitMs, before, added: [] } };
-    const added = counted.map(({ limit, longestMs = backoff.longestMs }, index) =>
-      addFailure(before[index], limit, now, {
-        ...backoff,
-        longestMs: Math.min(longestMs, backoff.longestMs),
-      }),
-    );
+    const added = counted.map(({ limit, longestMs = Infinity, windowMs = backoff.windowMs }, index) => {
+      const own = { ...backoff, windowMs, longestMs: Math.min(longestMs, backoff.longestMs) };
+      return addFailure(before[index], limit, now, own);
+    });
     return { states: added, result: { waitMs, before, added } };
   });
   return {

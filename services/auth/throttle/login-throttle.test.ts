@@ -135,6 +135,20 @@ test('after 100 failures of an account from everywhere, unknown networks wait at
   expect(longest).toBe(60);
 });
 
+test('failures from everywhere count as long as the caller says', async () => {
+  for (let n = 0; n < 100; n += 1) {
+    const attempt = {
+      account: ann,
+      address: `198.51.100.${n}`,
+      isKnown: async () => false,
+      windowMs: 86_400_000,
+    };
+    await throttle.run(attempt, async () => ({ ok: false }));
+    now += 800_000;
+  }
+  expect(await guess(ann, here, { right: true })).toBe('in');
+});
+
 test('an error of the check is not a failure', async () => {
   const isKnown = async () => false;
   for (let n = 0; n < 250; n += 1) {

@@ -40,6 +40,8 @@ interface Attempt {
   address: string;
   /** Returns whether the account has a session from this network (CIDR). Called only if the attempt has to wait. */
   isKnown(network: string): Promise<boolean>;
+  /** The time in ms for which failures from all networks together count; default: that of the backoff. */
+  windowMs?: number;
 }
 
 interface ThrottledOutcome<T> {
@@ -74,7 +76,7 @@ export function createLoginThrottle(update: UpdateFailures, backoff = loginBacko
   return {
     /** `check` resolves with `ok: false` for a wrong password. Throws 429 if the attempt has to wait. */
     async run<T extends { ok: boolean }>(
-      { account, address, isKnown }: Attempt,
+      { account, address, isKnown, windowMs }: Attempt,
       check: () => Promise<T>,
     ): Promise<ThrottledOutcome<T>> {
       const network = networkOf(address);
@@ -88,6 +90,7 @@ export function createLoginThrottle(update: UpdateFailures, backoff = loginBacko
           key: `everywhere:${hash}`,
           limit: limits.account.allNetworks,
           longestMs: longestAllNetworksMs,
+          windowMs,
         },
         ...(site === network
           ? []

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HttpError, type Database } from '@content-platform/chassis';
+import { HttpError, unavailable, type Database } from '@content-platform/chassis';
 import { id, model, type Model } from '@content-platform/contract';
 import { createChangeLog, isBefore, oldestOpen, type Change, type Snapshot } from './change-log.ts';
 
@@ -46,10 +46,13 @@ export function createChangeFeed(query: Database['query']) {
 
   /** Begins another epoch if the transaction ids have lost their meaning. */
   async function position() {
-    const { hasSameOrigin, ...current } = await log.position();
-    if (hasSameOrigin) return current;
+    const current = await log.position();
+    if (current.hasSameOrigin) return current;
     await log.startEpoch(current.epoch);
-    return log.position();
+    const begun = await log.position();
+    // Every call rewrites some of the restored records.
+    if (!begun.hasSameOrigin) throw unavailable('The database was restored. Retry later.');
+    return begun;
   }
 
   return {
@@ -96,7 +99,7 @@ function isSnapshot(text: string): boolean {
   if (!/^[1-9]\d{0,18}:[1-9]\d{0,18}:([1-9]\d{0,18}(,[1-9]\d{0,18})*)?$/.test(text)) return false;
   const [oldest, next, ...open] = text.split(/[:,]/).filter(Boolean).map(BigInt) as [bigint, bigint];
   return (
-    oldest <= next &&
+    open.every((one) => one < next) &&
     [oldest, ...open, next].every((one, index, all) => index === 0 || all[index - 1]! <= one)
   );
 }

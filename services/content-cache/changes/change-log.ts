@@ -91,7 +91,7 @@ export function createChangeLog(query: Database['query']) {
       return (await first<Position>('find_change_position', position))!;
     },
 
-    /** Begins another epoch, unless another process has done so since `seen`. */
+    /** Begins another epoch, unless another process has done so since `seen`. Call it again if it has not begun. */
     startEpoch: (seen: string) => run('start_change_epoch', 'SELECT content.start_change_epoch($1)', [seen]),
 
     /** Yields pages of the last changes of all records whose transactions `to` sees and `from` does not see. */

@@ -272,11 +272,15 @@ describe('one check', () => {
   test('compares changes with transaction ids from before a restore', async () => {
     await create(212, 'One');
     // As restored from a server that had counted further.
+    const many = `SELECT 'accesscode', id, 'One', '{}' FROM generate_series(1, 10000) AS id`;
+    await world.sql(`INSERT INTO content.record (model, id, title, body) ${many}`);
     await world.sql('ALTER TABLE content.record DISABLE TRIGGER USER');
-    await world.sql(`UPDATE content.record SET xid = '900000000000' WHERE id = 212`);
+    await world.sql(`UPDATE content.record SET xid = '900000000000' WHERE id = 212 OR model = 'accesscode'`);
     await world.sql('ALTER TABLE content.record ENABLE TRIGGER USER');
     await world.sql(`UPDATE content.change_epoch SET origin = ''`);
-    await runCheck();
+    // Each step rewrites 10,000 records, and the last one begins the epoch.
+    await runCheck({}, (checks) => checks >= 1);
+    expect(await world.sql('SELECT origin FROM content.change_epoch')).toEqual([{ origin: '' }]);
     await runCheck();
     await cached(212, 1);
     expect(await runCheck()).toEqual(nothing);

@@ -7,8 +7,8 @@ import { createConsumer } from './consumer.ts';
 import type { LostPartition } from './offset-gap-guard.ts';
 import { createQueue } from './queue.ts';
 
-/** Limit for isDone(). */
-const isDoneMs = 5_000;
+/** Limit for isDone(): an unannounced change waits for it. */
+const isDoneMs = 1_000;
 
 export interface EventsOptions extends BatchDeps {
   kafka: Kafka;
@@ -80,7 +80,8 @@ export function createEvents(options: EventsOptions) {
     /** Returns the number of uncommitted events at the last measurement; 0 before the first. */
     waiting: queue.known,
     /** Whether every event on the broker is processed; false while Kafka does not answer. */
-    isDone: async (): Promise<boolean> => (await withTimeout(queue.next(), isDoneMs)) === 0,
+    isDone: async (): Promise<boolean> =>
+      (await withTimeout(queue.current(), isDoneMs).catch(() => undefined)) === 0,
     async stop(): Promise<void> {
       queue.stop();
       await consumer.stop();

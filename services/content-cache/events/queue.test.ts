@@ -1,18 +1,27 @@
 import { expect, test } from '@jest/globals';
 import { createLogger, createMetrics } from '@content-platform/chassis';
+import { until } from '../../../test/support/wait.ts';
 import { createCacheMetrics } from '../metrics.ts';
 import { createQueue } from './queue.ts';
 
-test("the queue's length is unknown while Kafka does not respond", async () => {
+test('asks Kafka when called, not at the next measurement; rejects while Kafka does not respond', async () => {
+  let answers = 0;
   const queue = createQueue({
-    broker: { offsets: () => Promise.reject(new Error('no broker')) },
+    broker: {
+      offsets: async () => {
+        answers += 1;
+        if (answers > 3) throw new Error('no broker');
+        return [{ partition: 0, committed: 1, low: 0, high: answers }];
+      },
+    },
     metrics: createCacheMetrics(createMetrics('content-cache')),
     onOffsets: () => undefined,
     logger: createLogger('content-cache', 'silent'),
   });
-  const next = queue.next();
+  await expect(queue.current()).rejects.toThrow('Kafka does not respond');
   queue.start();
-  expect(await next).toBeUndefined();
+  await until('the queue was measured', queue.isMeasured);
+  expect([await queue.current(), await queue.current()]).toEqual([1, 2]);
+  await expect(queue.current()).rejects.toThrow('no broker');
   queue.stop();
-  expect(await queue.next()).toBeUndefined();
 });

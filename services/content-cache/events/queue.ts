@@ -25,22 +25,16 @@ interface QueueOptions {
 export function createQueue({ broker, metrics, onOffsets, logger }: QueueOptions) {
   let isMeasured = false;
   let known = 0;
-  let next = Promise.withResolvers<number | undefined>();
   let stop: (() => Promise<void>) | undefined;
-  let isStopped = false;
 
   async function measure(): Promise<void> {
-    const { resolve } = next;
-    next = Promise.withResolvers();
     try {
       const offsets = await broker.offsets();
       known = queueLength(offsets);
-      resolve(known);
       metrics.queueMeasured.setToCurrentTime();
       isMeasured = true;
       onOffsets(offsets);
     } catch (error) {
-      resolve(undefined);
       isMeasured = false;
       throw error;
     }
@@ -58,14 +52,15 @@ export function createQueue({ broker, metrics, onOffsets, logger }: QueueOptions
     },
     /** The length at the last successful measurement; 0 before the first. */
     known: () => known,
-    /** The length at the next measurement, which begins after this call; undefined if that fails. */
-    next: async (): Promise<number | undefined> => (isStopped ? undefined : next.promise),
+    /** Asks Kafka for the length. Rejects as Kafka does, and at once if the last measurement failed. */
+    async current(): Promise<number> {
+      if (!isMeasured) throw new Error('Kafka does not respond');
+      return queueLength(await broker.offsets());
+    },
     /** Whether the last measurement succeeded. */
     isMeasured: () => isMeasured,
     stop(): void {
-      isStopped = true;
       void stop?.();
-      next.resolve(undefined);
     },
   };
 }

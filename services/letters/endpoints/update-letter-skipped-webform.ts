@@ -74,9 +74,14 @@ export function updateLetterSkippedWebform({ database, idempotency }: Deps): Han
       return letters.saveChange(letter, actorOf(caller), [{ event, details }]);
     }
 
-    return idempotency.once(request, async () => {
-      const letter = await database.transaction(update);
-      return { status: 200, body: { success: true, letter }, headers: { ETag: etagOfLetter(letter) } };
-    });
+    return idempotency.once(request, (storeReply) =>
+      database.transaction(async (query) => {
+        const letter = await update(query);
+        const headers = { ETag: etagOfLetter(letter) };
+        const reply = { status: 200 as const, body: { success: true as const, letter }, headers };
+        await storeReply(query, reply);
+        return reply;
+      }),
+    );
   };
 }

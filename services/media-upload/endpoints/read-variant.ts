@@ -1,6 +1,6 @@
 import { etagOf, HttpError, matchesIfNoneMatch, type Handler, type Logger } from '@content-platform/chassis';
 import type { readVariant as contract } from '@content-platform/contract';
-import type { ByteRange, Store } from '../stores/store.ts';
+import type { Store } from '../stores/store.ts';
 import { disposition, webpName } from '../file-name.ts';
 import type { File, FileStore } from '../file-store.ts';
 import { keyOf, fileNotFound } from '../media-file.ts';
@@ -10,10 +10,7 @@ import { keyOf, fileNotFound } from '../media-file.ts';
  * header, and if the header is malformed, has another unit or lists several ranges. Returns 'unsatisfiable' if the
  * range begins after the end of the file.
  */
-export function parseRange(
-  header: string | undefined,
-  size: number,
-): ByteRange | 'unsatisfiable' | undefined {
+export function parseRange(header: string | undefined, size: number) {
   const [, first, last] = /^bytes=\s*(\d*)-(\d*)$/i.exec(header?.trim() ?? '') ?? [];
   if (first === undefined || (first === '' && last === '')) return undefined;
   if (first === '') {

@@ -27,13 +27,10 @@ export function createJobQueue({ size, maxWaiting, waitMs }: JobQueueOptions) {
   }
 
   /** Resolves when the user may have one more job and a slot is free. */
-  async function waitForSlot(
-    userLimit: Semaphore,
-    signal: AbortSignal,
-  ): Promise<[releaseUser: Release, releaseSlot: Release]> {
+  async function waitForSlot(userLimit: Semaphore, signal: AbortSignal) {
     const releaseUser = await userLimit.acquire(signal);
     try {
-      return [releaseUser, await slots.acquire(signal)];
+      return [releaseUser, await slots.acquire(signal)] as const;
     } catch (error) {
       releaseUser();
       throw error;

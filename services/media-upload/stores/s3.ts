@@ -1,4 +1,5 @@
 import { open } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import {
   DeleteObjectCommand,
@@ -29,6 +30,9 @@ const timeouts = {
   requestTimeout: 20_000,
   throwOnRequestTimeout: true,
 };
+
+/** The longest pause in the reply of a file, in ms. */
+const longestPauseMs = 60_000;
 
 const unlimited = { maxSockets: Infinity };
 
@@ -94,6 +98,8 @@ export function createS3Store(settings: S3Settings): Store {
           new GetObjectCommand({ Bucket, Key, ...(Range ? { Range } : {}) }),
           signal ? { abortSignal: signal } : {},
         );
+        // A client that reads slowly pauses the reply of S3.
+        (Body as IncomingMessage).socket.setTimeout(longestPauseMs);
         return Body as Readable;
       } catch (error) {
         if (error instanceof NoSuchKey) return undefined;

@@ -5,6 +5,7 @@ import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '@content-platform/chassis';
 import { type S3Server, startS3Server } from '../../../test/support/s3-server.ts';
 import { storeConfig } from '../config.ts';
@@ -71,6 +72,16 @@ describe.each(Object.keys(stores))('%s', (name) => {
       await store.put(key, await fileOf(bytes));
       expect(bytes.equals((await read(key))!)).toBe(true);
     }
+    await store.remove(key);
+  });
+
+  test('returns a file completely to a client that pauses', async () => {
+    const key = `${randomUUID()}-large`;
+    const bytes = randomBytes(3_000_000);
+    await store.put(key, await fileOf(bytes));
+    const stream = (await store.get(key))!;
+    if (name === 'S3') await sleep(6_000);
+    expect(bytes.equals(await buffer(stream))).toBe(true);
     await store.remove(key);
   });
 

@@ -54,12 +54,7 @@ const slowFigures = (
   group: Slow['requests'][number] | Slow['queries'][number],
   id: string,
   traces: string | undefined,
-): Content[] => [
-  group.count,
-  ms(group.slowest_ms),
-  timeOfDay(group.newest_at),
-  traceLink(id, group.trace_id, traces),
-];
+) => [group.count, ms(group.slowest_ms), timeOfDay(group.newest_at), traceLink(id, group.trace_id, traces)];
 
 export function slowRequestsCard({ slow }: PulseReport, traces: string | undefined): Html {
   const rows = slow?.requests

@@ -15,12 +15,7 @@ interface Column {
 }
 
 /** Renders a table that scrolls horizontally if it is too wide. `none`: the text in place of a table without rows. */
-export function table(
-  id: string,
-  columns: readonly Column[],
-  rows: readonly Content[][],
-  none: string,
-): Html {
+export function table(id: string, columns: readonly Column[], rows: readonly Content[][], none: string) {
   if (rows.length === 0) return html`<p>${none}</p>`;
   const kind = ({ isNumber }: Column) => isNumber && html` class="figure"`;
   return html`<div class="scroll" id="${id}-table" tabindex="0" role="region" aria-labelledby="${id}-heading">

@@ -121,7 +121,7 @@ fields = {
     "updateLetterSkippedWebform": {"body.webform_id"},
     "identityLogin": {"query.return_to"},
     "createUser": {"body.password"},
-    "createLetter": {"body.user_id"},
+    "createLetter": {"body.user_id", "body.webforms"},
     "listInvalidations": {"query.id"},
     "listContent": {"query.ids", "query.cursor"},
     "listChanges": {"query.after"},

@@ -9,18 +9,12 @@ import { until } from '../../../../test/support/wait.ts';
 /** The pause after each failover, in which caches recover and fill. */
 const CALM_MS = 2_500;
 
-type Counts = Record<string, number>;
-
 const isPrimary = async ({ admin }: RedisServer) => String(await admin.role()).startsWith('master');
 const replicasOf = async ({ admin }: RedisServer) =>
   [...(await admin.info('replication')).matchAll(/state=online/g)].length;
 
 /** Causes failovers by sentinels until `over`, each way at least once. Returns the number of each. */
-export async function replacePrimary(
-  stores: Replication,
-  random: Random,
-  over: AbortSignal,
-): Promise<Counts> {
+export async function replacePrimary(stores: Replication, random: Random, over: AbortSignal) {
   const counts = { sleptThroughFailover: 0, sleptNotLongEnough: 0, killed: 0 };
   const replacedBy = (old: RedisServer) =>
     until('another is the primary', async () => {
