@@ -232,6 +232,8 @@ test('a database that responds within transactions is not unavailable, although 
   const busy = single.transaction(async (query) => {
     for (let n = 0; n < 13; n += 1) await query('work', 'SELECT pg_sleep(0.5)');
   });
+  // The transaction has begun.
+  await sleep(100);
   await expect(single.query('one', 'SELECT 1')).rejects.toMatchObject({ status: 503 });
   expect((await single.query('one', 'SELECT 1')).rowCount).toBe(1);
   await busy;
