@@ -1,5 +1,5 @@
-// `npm run bench -- changes`: measures how long a change that nobody announces stays invisible, on real PostgreSQL and
-// Redis: single changes, and one large change beside other reads.
+// `npm run bench -- changes`: measures how long a change that nobody announces stays invisible, on real PostgreSQL,
+// Redis and Kafka: single changes, and one large change beside other reads.
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { Agent, request } from 'undici';
@@ -23,11 +23,11 @@ const cachedRows = rows / 10;
 /** p99 of single changes in ms; the large change in ms; p95 of other reads as a multiple. */
 const goals = { single: 2_000, bulk: 30_000, reads: 2 };
 
-const stores = await startStores({ withKafka: false });
+const stores = await startStores({ withKafka: true });
 try {
   const [auth, redis, port] = [await startAuth('content:read'), await startRedis(), await freeRow(1)];
-  const { postgres, logs } = stores;
-  startContentCache(port, { auth: auth.url, postgres, logs, redis: redis.url, kafka: '' });
+  const { postgres, logs, kafka } = stores;
+  startContentCache(port, { auth: auth.url, postgres, logs, redis: redis.url, kafka });
   await until('content-cache is ready', () => isReady(port));
   const pool = new pg.Pool({ connectionString: postgres, max: 16 });
   const agent = new Agent({ connections: 64, pipelining: 1 });

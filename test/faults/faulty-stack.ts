@@ -49,14 +49,14 @@ async function startPostgres(disk: SmallDisk) {
 }
 
 /** Starts a second media-upload that stores its files in a bucket. */
-async function startS3Media(proxies: Proxies, postgres: string, folder: string, ends: Ends) {
+async function startS3Media(proxies: Proxies, secretsFile: string, folder: string, ends: Ends) {
   const s3 = await startS3Server();
   ends.push(() => s3.stop());
   const { port } = await proxies.stand('s3', Number(new URL(s3.endpoint).port));
   const gatewayPort = await freeRow(services.length);
   const service = serviceOf('media-upload');
-  const { logs, redis } = stack();
-  const around = { postgres, logs, redis, kafka: '', media: join(folder, 'media-s3'), secretsFile: '' };
+  const { postgres, logs, redis } = stack();
+  const around = { postgres, logs, redis, kafka: '', media: join(folder, 'media-s3'), secretsFile };
   const spec = serviceSpec(service, gatewayPort, around, proxies.ports());
   const process = await startRestarted({
     ...spec,
@@ -145,7 +145,7 @@ async function build(ends: Ends, stop: () => Promise<void>): Promise<FaultyStack
   ends.push(() => provider.close());
   await proxies.lead('identity', Number(new URL(provider.address).port));
 
-  const s3Media = await startS3Media(proxies, stack().postgres, folder, ends);
+  const s3Media = await startS3Media(proxies, join(own.folder, 'secrets.json'), folder, ends);
   const { port: usualMedia } = new URL(stack().services['media-upload']!.public);
   return {
     proxies,

@@ -41,10 +41,8 @@ const maxKeptChanges = 1_000;
 /** How often the position is stored while no record changes, in ms. */
 const storeEveryMs = 60_000;
 
-// The transaction holds the lock until it ends. The number is arbitrary. PostgreSQL ends the transaction of a process that
-// was suspended, so that another process takes over.
-const lock = `SELECT pg_try_advisory_xact_lock(2026112101) AS is_ours,
-  set_config('idle_in_transaction_session_timeout', '30s', true)`;
+// The transaction holds the lock until it ends. The number is arbitrary.
+const lock = 'SELECT pg_try_advisory_xact_lock(2026112101) AS is_ours';
 
 const requester = { source: 'watch', requestedBy: 'content-cache' } as const;
 
