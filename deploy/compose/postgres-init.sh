@@ -2,10 +2,11 @@
 # Runs once, on an empty volume. The role `platform` owns the platform's databases, and creates a role for each service.
 set -euo pipefail
 
-psql --set=ON_ERROR_STOP=1 --quiet --dbname=postgres \
-  --set=platform="$(< /run/secrets/platform-password)" \
-  --set=content_server="$(< /run/secrets/content-server-password)" \
-  --set=grafana="$(< /run/secrets/grafana-password)" <<'SQL'
+# psql reads the passwords itself, because a command line is visible to other processes.
+psql --set=ON_ERROR_STOP=1 --quiet --dbname=postgres <<'SQL'
+\set platform `cat /run/secrets/platform-password`
+\set content_server `cat /run/secrets/content-server-password`
+\set grafana `cat /run/secrets/grafana-password`
 CREATE ROLE platform LOGIN CREATEROLE PASSWORD :'platform';
 CREATE ROLE content_server LOGIN PASSWORD :'content_server';
 CREATE ROLE grafana LOGIN PASSWORD :'grafana';

@@ -16,7 +16,7 @@ function createIn(registry: Registry) {
     gauge<Label extends string>(name: string, help: string, ...labelNames: Label[]): Gauge<Label> {
       return new Gauge({ name, help, labelNames, registers });
     },
-    /** Each scrape sets the gauge to the result of `read`; it keeps its last value if that is undefined. */
+    /** Each scrape sets the gauge to the result of `read`; it keeps its last value, at first NaN, if that is undefined. */
     measured(name: string, help: string, read: () => number | undefined | Promise<number | undefined>): void {
       const metric: Gauge = new Gauge({
         name,
@@ -27,6 +27,7 @@ function createIn(registry: Registry) {
           if (value !== undefined) metric.set(value);
         },
       });
+      metric.set(Number.NaN);
     },
     /**
      * Its observations may have exemplars, which prom-client refuses in a plain-text registry unless registered later.

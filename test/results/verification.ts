@@ -103,20 +103,13 @@ function secrets(kept: StoredResult) {
 }
 
 function supplyChain(kept: StoredResult) {
-  const licences = Object.entries<number>(kept['licences']).toSorted(([, a], [, b]) => b - a);
-  const { audit } = kept as unknown as {
-    audit: { project: string; unknown?: string; vulnerable?: string[] }[];
-  };
-  return [
-    `${round(kept['packages'])} entries in the lock files, which can have several entries for one version. Licences: ${licences.map(([name, count]) => `${name} ${count}`).join(', ')}. See [licences](licences.md) and [dependencies](dependencies.md).`,
-    audit
-      .map(
-        ({ project, unknown, vulnerable = [] }) =>
-          // An unreachable registry is a property of the network, not of the packages.
-          `- Known vulnerabilities in \`${project}\`: ${unknown ? `unknown, because the registry was not reachable (${unknown})` : vulnerable.join(', ') || 'none'}`,
-      )
-      .join('\n'),
-  ];
+  const audits = kept['audit'] as { project: string; unknown?: string; vulnerable?: string[] }[];
+  const lines = audits.map(
+    ({ project, unknown, vulnerable = [] }) =>
+      // An unreachable registry is a property of the network, not of the packages.
+      `- Known vulnerabilities in \`${project}\`: ${unknown ? `unknown, because the registry was not reachable (${unknown})` : vulnerable.join(', ') || 'none'}`,
+  );
+  return [lines.join('\n'), 'See [licences](licences.md) and [dependencies](dependencies.md).'];
 }
 
 interface Holding {

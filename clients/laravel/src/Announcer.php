@@ -47,7 +47,8 @@ class Announcer
         }
     }
 
-    private function queueCommitted(): void
+    /** Laravel reports no end of a transaction whose connection was lost, so this also runs after each request. */
+    public function queueCommitted(): void
     {
         $queue = config('queue.connections.'.(config('platform.queue_connection') ?? config('queue.default')));
         $database = ($queue['driver'] ?? '') === 'database' ? DB::connection($queue['connection'] ?? null) : null;

@@ -9,7 +9,9 @@ class ClearCommand extends \Illuminate\Console\Command
 
     public function handle(Platform $platform): void
     {
-        [$model, $ids] = [$this->argument('model'), array_filter([(int) $this->argument('id')])];
+        [$model, $id] = [$this->argument('model'), $this->argument('id')];
+        throw_unless($id === null || preg_match('/^[1-9]\d*$/', $id), 'InvalidArgumentException', 'The id must be a positive integer.');
+        $ids = $id === null ? [] : [(int) $id];
         $this->info("Cleared $model ".($ids[0] ?? '*').": {$platform->clear($model, ...$ids)} keys deleted.");
     }
 }

@@ -17,7 +17,9 @@ class PlatformServiceProvider extends ServiceProvider
     public function boot(): void
     {
         $events = [TransactionCommitted::class, TransactionRolledBack::class];
-        $this->app['events']->listen($events, [Announcer::class, 'ended']);
+        // Resolved late: Octane gives each request an application of its own, and the dispatcher keeps the first one.
+        $this->app['events']->listen($events, static fn (object $event) => app(Announcer::class)->ended($event));
+        $this->app->terminating(static fn () => app(Announcer::class)->queueCommitted());
         $this->publishes([__DIR__.'/../config/platform.php' => $this->app->configPath('platform.php')], 'platform-config');
         $this->commands([CheckCommand::class, ClearCommand::class]);
     }

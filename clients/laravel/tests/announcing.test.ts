@@ -64,6 +64,17 @@ test('records of two models with the same id do not touch each other', async () 
   expect(state).toEqual([false, null, 'ContentPlatform\\Laravel\\Pathway']);
 });
 
+test("announces a worker's first transaction in Octane, where each request has an application of its own", async () => {
+  const [id] = (await create()) as [number];
+  await php(`$base = app();
+    $base->forgetInstance('ContentPlatform\\Laravel\\Announcer');
+    $sandbox = clone $base;
+    Illuminate\\Container\\Container::setInstance($sandbox);
+    DB::connection('platform')->transaction(fn () => Webform::find(${id})->update(['title' => 'New']));
+    Illuminate\\Container\\Container::setInstance($base);`);
+  expect(await announced()).toEqual(webform([id, 'updated']));
+});
+
 test('a changed key announces the old and the new id', async () => {
   const [id] = (await create()) as [number];
   const other = freshId();

@@ -196,6 +196,8 @@ test('platform:clear prints the number of deleted keys, and fails with the reaso
   const refused = await run('php', command, { PLATFORM_SECRET: 'wrong' });
   expect(refused.code).toBe(1);
   expect(refused.output).toMatch('The platform returned 401');
+  const wrong = await run('php', ['artisan', 'platform:clear', 'webform', '']);
+  expect(wrong.output).toMatch('The id must be a positive integer');
 });
 
 test("an application's tests run on SQLite, without the platform", async () => {

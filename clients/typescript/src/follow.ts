@@ -32,7 +32,9 @@ const usualIntervalMs = 5_000;
 const isExpired = (error: unknown): boolean =>
   error instanceof PlatformError && error.code === 'cursor_expired';
 const isFailure = (error: unknown): error is PlatformError =>
-  isTemporary(error) || (error instanceof PlatformError && error.status === 500);
+  isTemporary(error) ||
+  // The login page of a network also gives an unexpected reply.
+  (error instanceof PlatformError && (error.status === 500 || error.code === 'unexpected_reply'));
 
 /** Yields the changes in steps, waits for more, and tries again after temporary errors until the signal fires. */
 export async function* followChanges(

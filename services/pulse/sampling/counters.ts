@@ -60,10 +60,11 @@ export function sum(all: Iterable<Counts>): Counts {
   return total;
 }
 
-/** Returns the largest series of a gauge, because every replica measures the same shared value. */
+/** Returns the largest measured series of a gauge, because every replica measures the same shared value. */
 export function gauge(name: string, ...scrapes: readonly Scrape[]): number | undefined {
   const values = scrapes.flatMap((scrape) => scrape.get(name) ?? []).map(({ value }) => value);
-  return values.length > 0 ? Math.max(...values) : undefined;
+  const measured = values.filter(Number.isFinite);
+  return measured.length > 0 ? Math.max(...measured) : undefined;
 }
 
 /** Number of requests by bucket; the key is the bucket's upper bound in seconds. */
