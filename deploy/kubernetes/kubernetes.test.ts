@@ -34,14 +34,15 @@ describe.each([
       if (kind !== 'Namespace') expect(metadata.namespace).toBe(namespace!.metadata!.name);
   });
 
-  describe.each(services)('$name', ({ name, port, memoryMb, stopSeconds, isSingle }) => {
+  describe.each(services)('$name', ({ name, port, memoryMb, stopSeconds, isSingle, exportsAs }) => {
     const deployment = find(resources, 'Deployment', name)!;
     const { labels, spec, container, migration } = podOf(deployment);
     const isIt = { 'app.kubernetes.io/name': name };
 
     test('has labels of its own, and in production an image with a version', () => {
       expect(deployment.spec!.selector.matchLabels).toEqual(isIt);
-      expect(labels).toMatchObject({ ...isIt, 'app.kubernetes.io/part-of': 'content-platform' });
+      const mark = exportsAs && { 'content-platform/exports': 'true' };
+      expect(labels).toEqual({ ...isIt, 'app.kubernetes.io/part-of': 'content-platform', ...mark });
       expect(container.image).toMatch(
         resources === base
           ? new RegExp(`^content-platform/${name}$`)

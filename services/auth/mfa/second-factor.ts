@@ -51,7 +51,7 @@ export async function acceptProof(
   userId: number,
   proof: Proof,
 ): Promise<boolean> {
-  // First, as whoever deletes the user or the second factor does.
+  // The deletion of a user or of a second factor locks in this order too.
   await users.lock(userId);
   const totp = await mfa.lock(userId);
   if (!totp?.confirmed) return false;
