@@ -175,7 +175,7 @@ export async function startStack(options: StackOptions) {
         const { gateway, kafka } = readStack();
         return { ...credentials, gateway, kafka };
       },
-      /** Writes stack.json and Prometheus' targets, now and after each restart of a process. Afterwards the terminal shows the logs. */
+      /** Writes stack.json and Prometheus' targets, now and after each restart of a process. Then the logs are shown. */
       publish(): void {
         publish = () => {
           writePrivate(stackFile, readStack());
