@@ -79,8 +79,8 @@ export function createChangeFollower(options: ChangeFollowerOptions) {
     logger.warn({ target: targetName(change), changed_at: changedAt }, 'a change was not announced');
   }
 
-  async function clearStale(changes: Change[]): Promise<void> {
-    const isQuiet = await isQueueEmpty();
+  async function clearStale(changes: Change[], isProcessed: () => Promise<boolean>): Promise<void> {
+    const isQuiet = await isProcessed();
     // An announcement may have been processed since the entries were found stale.
     const states = await Promise.all(changes.map(inspect));
     const stale = states.filter(({ isStale }) => isStale).map(({ change }) => change);
@@ -89,10 +89,10 @@ export function createChangeFollower(options: ChangeFollowerOptions) {
   }
 
   /** The clears of a page run at once, so that they share a sweep. */
-  async function comparePage(changes: Change[]): Promise<void> {
+  async function comparePage(changes: Change[], isProcessed: () => Promise<boolean>): Promise<void> {
     const states = await Promise.all(changes.map(inspect));
-    const stale = states.filter(({ isStale }) => isStale);
-    if (stale.length > 0) await clearStale(stale.map(({ change }) => change));
+    const stale = states.filter(({ isStale }) => isStale).map(({ change }) => change);
+    if (stale.length > 0) await clearStale(stale, isProcessed);
     // A reader that has read the record before the change may still fill the cache. The clear makes Redis refuse it.
     const leased = states.filter(({ isLeased, isStale }) => isLeased && !isStale);
     await settleAll(leased.map(({ change }) => cache.clearModel(change.model, change.id)));
@@ -121,8 +121,11 @@ export function createChangeFollower(options: ChangeFollowerOptions) {
 
   async function compareOldest(log: ChangeLog): Promise<void> {
     const { from, to, changes } = batches[0]!;
-    if (!changes) for await (const page of log.between(from, to)) await comparePage(page);
-    else if (changes.length > 0) await comparePage(changes);
+    let wasEmpty = false;
+    // Once the queue was empty, it holds no announcement of this batch any more.
+    const isProcessed = async () => (wasEmpty ||= await isQueueEmpty());
+    if (!changes) for await (const page of log.between(from, to)) await comparePage(page, isProcessed);
+    else if (changes.length > 0) await comparePage(changes, isProcessed);
     batches.shift();
     const at = performance.now();
     if (changes?.length === 0 && at - storedAt < storeEveryMs) return;
