@@ -13,6 +13,8 @@ import {
 
 const origins = 'origins such as https://app.example.com, separated by commas';
 const networks = 'networks such as 10.0.0.0/8, separated by commas';
+/** Addresses are compared as IPv4, also if a socket has them as IPv6. */
+const isNetwork = (value: string) => ipaddr.isValidCIDR(value) && !/^::ffff:/i.test(value);
 const scale = 'a number from 0 to 1000 with at most three decimals';
 const httpUrl = 'an address starting with http://';
 
@@ -40,7 +42,7 @@ export const gatewayConfig = {
     .describe(
       'Origins whose web pages may call the API, separated by commas, for example https://app.example.com; empty: none',
     ),
-  TRUSTED_PROXIES: list(z.string().refine((value) => ipaddr.isValidCIDR(value), networks))
+  TRUSTED_PROXIES: list(z.string().refine(isNetwork, networks))
     .default([])
     .describe(
       'Networks of the proxies in front of the gateway whose X-Forwarded-For is trusted, as CIDRs separated by commas, for example 10.0.0.0/8; empty: none',

@@ -72,12 +72,7 @@ function ownSettings({ name, hasSecret }: Service, context: ServiceContext): Rec
     const pairs = services
       .filter((one) => one.hasSecret)
       .map((one) => `${one.name}:${serviceSecret(one.name, secrets)}`);
-    return {
-      AUTH_KEY_SECRET: secrets.authKeySecret,
-      SERVICE_SECRETS: pairs.join(','),
-      ...identity,
-      ...mail,
-    };
+    return { AUTH_KEY_SECRET: secrets.authKeySecret, SERVICE_SECRETS: pairs.join(','), ...identity, ...mail };
   }
   return {
     ...(name === 'media-upload' && { MEDIA_FOLDER: media }),

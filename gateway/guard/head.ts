@@ -129,7 +129,8 @@ export function createClientAddress(trustedProxies: readonly string[]): Step {
     const hops = forwardedFor.split(',');
     let client = peer;
     while (isTrusted(client)) {
-      const hop = parse(hops.pop()?.trim() ?? '');
+      // Some proxies append the port.
+      const hop = parse((hops.pop() ?? '').trim().replace(/^\[(.*)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2'));
       if (!hop) break;
       client = hop;
     }

@@ -10,7 +10,7 @@ import {
 import type { RequestContext } from '../request-context.ts';
 
 /** A reply without a context if load shedding refused the request. */
-type AnyResponse = ServerResponse & { locals?: RequestContext };
+export type AnyResponse = ServerResponse & { locals?: RequestContext };
 
 export function errorReply(error: HttpError, requestId: string) {
   const body = JSON.stringify(envelope(error, requestId));

@@ -1,7 +1,7 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { HttpError, repliesOf, requestId, type Logger } from '@content-platform/chassis';
-import { errorReply, type Refuse } from './errors.ts';
+import { type AnyResponse, errorReply, type Refuse } from './errors.ts';
 
 const notAPath = () => new HttpError('malformed_target', 'The target must be a path.');
 
@@ -38,7 +38,7 @@ function answer(socket: Duplex, error: HttpError, drainMs: number): void {
 
 /** Sends the error envelope for malformed heads, timeouts and CONNECT. `refuse` answers requests with a good head. */
 export function answerProtocolErrors(server: Server, logger: Logger, drainMs: number, refuse: Refuse): void {
-  const pending = repliesOf(server);
+  const pending: readonly AnyResponse[] = repliesOf(server);
   /** The parser reports each later chunk of a malformed connection as another error, which drains the connection. */
   const answered = new WeakSet<Duplex>();
 
@@ -58,6 +58,8 @@ export function answerProtocolErrors(server: Server, logger: Logger, drainMs: nu
     const response = lastPending(socket);
     if (!response) answer(socket, toError(cause), drainMs);
     else if (response.req.complete) endAfter(response, socket);
+    // The request is queued, and has no context for a reply yet.
+    else if (!response.locals) socket.destroy();
     // The body of this request is malformed. A reply that has begun is completed, and then ends the connection.
     else if (!response.headersSent) refuse(response.req, response, toError(cause));
   });

@@ -31,9 +31,7 @@ test('a service gets a token for its secret only', async () => {
 test("a service's token is refused by the API, and no client can be granted its scope", async () => {
   const { error } = await auth.ask(listSessions, { token: auth.tokens.forService('devices') });
   expect(error?.error).toBe('insufficient_scope');
-  const { error: logoutError } = await auth.ask(logout, {
-    token: auth.tokens.forService('devices'),
-  });
+  const { error: logoutError } = await auth.ask(logout, { token: auth.tokens.forService('devices') });
   expect(logoutError?.error).toBe('insufficient_scope');
   await auth.addClient('intruder', 'a-secret-of-an-intruder', 'internal' as Scope);
   const { body } = await auth.askAsClient('intruder', 'a-secret-of-an-intruder');

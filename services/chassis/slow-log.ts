@@ -98,6 +98,7 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
       for (const [table, rows] of Map.groupBy(batch, (row) => row.table))
         await pool.query(insert(table, rows));
     } catch (error) {
+      ready = false;
       metrics.slowLogDropped.inc(batch.length);
       logger.warn({ error, rows: batch.length }, 'slow log rows were dropped');
     }
@@ -126,7 +127,7 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
       clearInterval(timer);
       closing.abort();
       await flushing;
-      // Ends, because flush() drops a batch that cannot be written.
+      // Ends with the first batch that cannot be written.
       while (ready && queue.length > 0) await flush();
       await pool.end();
     },

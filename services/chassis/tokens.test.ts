@@ -122,10 +122,7 @@ test('caches a valid token until its exp', async () => {
 
 test('refuses a cached token once its key was withdrawn', async () => {
   let published = true;
-  const keys: KeySource = {
-    has: () => published,
-    get: async () => (published ? ours.publicKey : undefined),
-  };
+  const keys: KeySource = { has: () => published, get: async () => (published ? ours.publicKey : undefined) };
   const verifier = createTokenVerifier(issuer, keys, { isRevoked: () => false });
   await verifier.verify(good);
   published = false;

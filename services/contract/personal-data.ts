@@ -17,10 +17,7 @@ const exported = z.strictObject({
     ),
   }),
   sessions: z.array(
-    z.strictObject({
-      ...session.shape,
-      active: z.boolean().describe('Whether the session has not ended.'),
-    }),
+    z.strictObject({ ...session.shape, active: z.boolean().describe('Whether the session has not ended.') }),
   ),
   devices: z.array(z.strictObject({ ...device.shape, app_version: z.string().nullable() })),
   letters: z.array(z.strictObject({ ...letter.shape, history: z.array(historyEntry) })),

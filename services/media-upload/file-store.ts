@@ -160,13 +160,19 @@ export function createFileStore(
       const text = `DELETE FROM media.pending_object WHERE object = ANY ($1) AND created_at < now() - ${abandoned}`;
       return run('forget_objects', text, [objects]);
     },
+    /** Throws if files of deleted rows are in another store, from which this process cannot remove them. */
+    async checkOtherStores(): Promise<void> {
+      const text = `SELECT store FROM media.pending_object WHERE store <> $1 AND user_id IS NULL LIMIT 1`;
+      const other = await first<{ store: string }>('find_other_store', text, [store]);
+      if (other) throw new Error(`files to remove are in the store ${other.store}, not in ${store}`);
+    },
     /** Assigns this store to rows from releases that did not record a store's name. */
     assignStore: () => run('adopt_files', 'UPDATE media.file SET store = $1 WHERE store IS NULL', [store]),
 
-    /** Yields the files of all users in this store. */
-    async *all(): AsyncGenerator<Pick<File, 'id' | 'object' | 'variants'>> {
-      type Row = Pick<File, 'id' | 'object' | 'variants'>;
-      const text = `SELECT id::float8 AS id, object, variants FROM media.file WHERE id > $1 AND store = $2
+    /** Yields the files of all users, and whether they are in this store. */
+    async *all() {
+      type Row = Pick<File, 'id' | 'object' | 'variants'> & { isHere: boolean };
+      const text = `SELECT id::float8 AS id, object, variants, store = $2 AS "isHere" FROM media.file WHERE id > $1
                     ORDER BY file.id LIMIT 1000`;
       for (let last: Row | undefined; ;) {
         const found = await rows<Row>('list_all_files', text, [last?.id ?? 0, store]);

@@ -81,6 +81,7 @@ export async function startMediaUpload(
       await files.eraseUsers(ids);
       await idempotency.erase(ids);
       await removePending(files, store);
+      await files.checkOtherStores();
     },
     query: database.query,
     schema,

@@ -83,6 +83,8 @@ test('ignores rows whose files are in another store', async () => {
   const { database } = scene;
   const [here, elsewhere] = [await whole(), await whole()];
   await database.query('test', `UPDATE media.file SET store = 's3:uploads' WHERE id = $1`, [elsewhere.id]);
+  // Its files may have been copied.
+  expect(await findOrphans(scene.files, agedStore(hourMs + 1))).toEqual({ keys: [], rows: [] });
   await scene.store.remove(`${elsewhere.object}-original`);
   expect(await findOrphans(scene.files, scene.store)).toEqual({ keys: [], rows: [] });
   // Uploads the same bytes to this store. The row then has its files.
@@ -91,6 +93,14 @@ test('ignores rows whose files are in another store', async () => {
   expect(await scene.files.add(again)).toMatchObject({ id: elsewhere.id, object: again.object });
   expect((await scene.files.findUpload(1, elsewhere.checksum))?.object).toBe(again.object);
   expect((await scene.files.find(1, here.id))?.object).toBe(here.object);
+});
+
+test('reports files to remove that are in another store', async () => {
+  const { id } = await whole();
+  await scene.files.checkOtherStores();
+  await scene.database.query('test', `UPDATE media.file SET store = 's3:uploads' WHERE id = $1`, [id]);
+  await scene.files.remove(1, id);
+  await expect(scene.files.checkOtherStores()).rejects.toThrow('s3:uploads');
 });
 
 test('assigns rows without a store to the store in use', async () => {

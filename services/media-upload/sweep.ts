@@ -20,9 +20,9 @@ export class EmptyStoreError extends Error {}
 
 /** Compares the table with the store: the rows first, because files are stored before their row. Throws EmptyStoreError. */
 export async function findOrphans(files: FileStore, store: Store): Promise<Orphans> {
-  const rows = new Map<string, { id: number; missing: Set<string> }>();
+  const rows = new Map<string, { id: number; isHere: boolean; missing: Set<string> }>();
   for await (const file of files.all()) {
-    rows.set(file.object, { id: file.id, missing: new Set(keysOf(file)) });
+    rows.set(file.object, { id: file.id, isHere: file.isHere, missing: new Set(keysOf(file)) });
   }
   const keys: string[] = [];
   let seen = 0;
@@ -32,12 +32,13 @@ export async function findOrphans(files: FileStore, store: Store): Promise<Orpha
     seen += 1;
     if (!rows.get(object)?.missing.delete(key) && ageMs > minOrphanAgeMs) keys.push(key);
   }
-  if (seen === 0 && rows.size > 0) {
+  const here = [...rows].filter(([, { isHere }]) => isHere);
+  if (seen === 0 && here.length > 0) {
     throw new EmptyStoreError(
-      `The store has no files, but the table has ${rows.size} rows: check that the settings name the right store.`,
+      `The store has no files, but the table has ${here.length} rows: check that the settings name the right store.`,
     );
   }
-  const incomplete = [...rows].filter(([, { missing }]) => missing.size > 0);
+  const incomplete = here.filter(([, { missing }]) => missing.size > 0);
   return {
     keys,
     rows: incomplete.map(([object, { id, missing }]) => ({ id, object, missing: [...missing] })),

@@ -10,10 +10,7 @@ import { untilStopped } from '../../deploy/local/until-stopped.ts';
 import { startOwnStack } from '../support/own-stack.ts';
 import { noteLoad } from '../support/results.ts';
 
-const onStack: Record<string, string> = {
-  capacity: 'capacity.ts',
-  overload: 'overload/main.ts',
-};
+const onStack: Record<string, string> = { capacity: 'capacity.ts', overload: 'overload/main.ts' };
 
 /** Benches that start their own processes: an idle stack beside them would change their figures. */
 const onTheirOwn: Record<string, string> = {

@@ -184,10 +184,7 @@ describeEndpoint(listInvalidations, listInvalidationsExample, ({ ask }) => {
         keys_deleted: 1,
       },
     ]);
-    expect(items[0]).toMatchObject({
-      source: 'http',
-      requested_by: expect.stringMatching(/^user:[0-9]+$/),
-    });
+    expect(items[0]).toMatchObject({ source: 'http', requested_by: expect.stringMatching(/^user:[0-9]+$/) });
     const times = items.map(({ at }) => at);
     expect(times).toEqual(times.toSorted().toReversed());
   });

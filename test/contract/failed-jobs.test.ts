@@ -86,10 +86,7 @@ describeEndpoint(contract.listFailedJobs, { as: 'sre', invalid: { queries: badQu
   });
 });
 
-const classes = {
-  as: 'sre',
-  invalid: { queries: [...badFilters, 'class=empty', 'limit=1'] },
-} as const;
+const classes = { as: 'sre', invalid: { queries: [...badFilters, 'class=empty', 'limit=1'] } } as const;
 
 describeEndpoint(contract.listFailedJobClasses, classes, ({ ask }) => {
   const group = async (name: Job['class']) => (await ask()).body!.items.find((each) => each.class === name);
@@ -137,9 +134,7 @@ describeEndpoint(contract.retryFailedJob, { as: 'sre' }, ({ ask }) => {
 const retryFailedJobsExample = {
   as: 'sre',
   body: { dry_run: true },
-  invalid: {
-    fields: { per_second: [0, 1.5], class: ['x'], dry_run: ['yes'], extra: [1] },
-  },
+  invalid: { fields: { per_second: [0, 1.5], class: ['x'], dry_run: ['yes'], extra: [1] } },
 } as const;
 describeEndpoint(contract.retryFailedJobs, retryFailedJobsExample, ({ ask }) => {
   test('counts in a dry run; otherwise retries the matching jobs', async () => {

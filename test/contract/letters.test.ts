@@ -237,10 +237,7 @@ describeEndpoint(
   contract.updateLetter,
   {
     body: { title: 'New' },
-    invalid: {
-      fields: { title: ['', 'x'.repeat(201)], state: ['lost', null], version: [1] },
-      bodies: [{}],
-    },
+    invalid: { fields: { title: ['', 'x'.repeat(201)], state: ['lost', null], version: [1] }, bodies: [{}] },
   },
   ({ ask, send }) => {
     test('changes title and state in one version', async () => {

@@ -66,9 +66,7 @@ describeEndpoint(token, { body: credentials }, ({ ask, send }) => {
   test('returns invalid_grant with the reason revoked after the session ended', async () => {
     const user = await newUser();
     await call(stack().gateway, logout, { token: user.token });
-    const { error } = await ask({
-      body: { grant_type: 'refresh_token', refresh_token: user.refreshToken },
-    });
+    const { error } = await ask({ body: { grant_type: 'refresh_token', refresh_token: user.refreshToken } });
     expect(error).toMatchObject({
       error: 'invalid_grant',
       code: 400,

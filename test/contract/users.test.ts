@@ -70,11 +70,7 @@ const invalidUser = {
 
 describeEndpoint(contract.createUser, { body: fresh(), invalid: invalidUser }, ({ ask }) => {
   test('creates a user who can log in with the password, and writes an audit entry', async () => {
-    const user = {
-      ...fresh(),
-      password: 'wooden lantern drifts past nine',
-      roles: ['user', 'sre'] as const,
-    };
+    const user = { ...fresh(), password: 'wooden lantern drifts past nine', roles: ['user', 'sre'] as const };
     const address = newAddress();
     const headers = { 'X-Forwarded-For': address };
     const { status, body } = await ask({ body: { ...user, roles: [...user.roles] }, headers });
@@ -118,9 +114,7 @@ describeEndpoint(contract.createUser, { body: fresh(), invalid: invalidUser }, (
   test('treats composed and decomposed accents in an email as equal', async () => {
     const { email, ...rest } = fresh();
     const [composed, decomposed] = ['NFC', 'NFD'].map((form) => `casé-${email}`.normalize(form));
-    expect(await ask({ body: { ...rest, email: decomposed! } })).toMatchObject({
-      body: { email: composed },
-    });
+    expect(await ask({ body: { ...rest, email: decomposed! } })).toMatchObject({ body: { email: composed } });
     const { error } = await ask({ body: { ...rest, email: composed! } });
     expect(error).toMatchObject({ error: 'email_taken' });
   });

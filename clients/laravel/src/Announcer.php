@@ -2,7 +2,7 @@
 
 namespace ContentPlatform\Laravel;
 
-use Illuminate\Database\{ConnectionInterface, Events\TransactionCommitted};
+use Illuminate\Database\{ConnectionInterface, Events\TransactionRolledBack};
 use Illuminate\Support\Facades\{Bus, DB};
 
 /**
@@ -25,16 +25,13 @@ class Announcer
         $this->queueCommitted();
     }
 
-    /** Handles TransactionCommitted, after which changes belong to the outer transaction, and TransactionRolledBack. */
+    /** Handles TransactionCommitted, and TransactionRolledBack, which undoes the changes of the transaction. */
     public function ended(object $event): void
     {
         $connection = $event->connection;
-        foreach ($this->pending[$connection->getName()] ?? [] as $level => $models) {
-            if ($level > $connection->transactionLevel()) {
+        foreach (array_keys($this->pending[$connection->getName()] ?? []) as $level) {
+            if ($event instanceof TransactionRolledBack && $level > $connection->transactionLevel()) {
                 unset($this->pending[$connection->getName()][$level]);
-                foreach ($event instanceof TransactionCommitted ? $models : [] as $model => $changes) {
-                    $this->add($connection, $model, $changes);
-                }
             }
         }
         $this->queueCommitted();
@@ -47,9 +44,29 @@ class Announcer
         }
     }
 
-    /** Laravel reports no end of a transaction whose connection was lost, so this also runs after each request. */
+    /** Moves the changes of transactions that have ended to the outer transaction. */
+    private function leaveTransactions(): void
+    {
+        foreach ($this->pending as $name => $levels) {
+            $connection = DB::connection($name);
+            foreach ($levels as $level => $models) {
+                if ($level > $connection->transactionLevel()) {
+                    unset($this->pending[$name][$level]);
+                    foreach ($models as $model => $changes) {
+                        $this->add($connection, $model, $changes);
+                    }
+                }
+            }
+        }
+    }
+
+    /**
+     * Also runs after each request: Laravel reports no end of a transaction whose connection was lost, or in which a
+     * callback of afterCommit() failed.
+     */
     public function queueCommitted(): void
     {
+        $this->leaveTransactions();
         $queue = config('queue.connections.'.(config('platform.queue_connection') ?? config('queue.default')));
         $database = ($queue['driver'] ?? '') === 'database' ? DB::connection($queue['connection'] ?? null) : null;
         if ($database && $database->transactionLevel() > 0) {

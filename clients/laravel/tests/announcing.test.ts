@@ -155,6 +155,17 @@ test.each([
   expect(await announced()).toEqual(webform([id, 'updated']));
 });
 
+test('a committed change is announced at the end of the request, even if a callback of the commit fails', async () => {
+  const [id] = (await create()) as [number];
+  const failing = php(`DB::connection('platform')->transaction(function () {
+      Webform::find(${id})->update(['title' => 'New']);
+      DB::connection('platform')->afterCommit(fn () => throw new LogicException);
+    });`);
+  await expect(failing).rejects.toThrow('LogicException');
+  await php('app()->terminate();');
+  expect(await announced()).toEqual(webform([id, 'updated']));
+});
+
 test("queues the announcement when the application's own transaction ends, on commit as well", async () => {
   const [id] = (await create()) as [number];
   await php(`DB::beginTransaction(); Webform::find(${id})->update(['title' => 'New']);`);

@@ -14,7 +14,7 @@ import {
   type Reply,
   type Sending,
 } from './send.ts';
-import { createSession, tokensOf, type TokenStorage } from './session.ts';
+import { createSession, randomKey, tokensOf, type TokenStorage } from './session.ts';
 
 export interface ClientOptions {
   /** URL of the platform, for example https://api.example.com. */
@@ -41,9 +41,6 @@ export type Client = ReturnType<typeof createClient>;
 const longestPauseMs = 30_000;
 const idsPerCall = 100;
 
-/** Not `randomUUID`, which browsers have on https only. */
-const randomKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');
-
 /** Creates a client of one platform for one user. Throws TypeError if `url` is no URL. */
 export function createClient({
   url,
@@ -63,22 +60,30 @@ export function createClient({
     name: K,
     input: InputOf<K>,
     options: Sending,
+    login?: string,
   ): Promise<Reply<OutputOf<K>>> {
-    const token = operations[name].public ? undefined : await session.token(options.signal);
+    const token = operations[name].public ? undefined : await session.token(login, options.signal);
     try {
       return await sendOnce(name, input, options, token);
     } catch (error) {
       const isRefused = error instanceof PlatformError && error.code === 'invalid_token';
       if (!isRefused || token === undefined) throw error;
-      return sendOnce(name, input, options, await session.renew(token, options.signal));
+      await session.renew(token, options.signal);
+      return sendOnce(name, input, options, await session.token(login, options.signal));
     }
   }
 
-  /** Sends a request, and repeats it after temporary errors if repeating is safe. */
+  const currentLogin = async () => (await session.read())?.login;
+
+  /**
+   * Sends a request, and repeats it after temporary errors if repeating is safe. Never sends it for another login than
+   * the one at its begin.
+   */
   async function sendSafely<K extends OperationName>(
     name: K,
     input: InputOf<K>,
     options: CallOptions = {},
+    loggedIn?: Promise<string | undefined>,
   ): Promise<Reply<OutputOf<K>>> {
     if (!Object.hasOwn(operations, name)) throw new TypeError(`The platform has no operation ${name}.`);
     const { method, key } = operations[name];
@@ -86,10 +91,11 @@ export function createClient({
     const headers = new Headers(options.headers);
     if (key && !headers.has('Idempotency-Key')) headers.set('Idempotency-Key', randomKey());
     const most = method === 'GET' || key ? retries : 0;
+    const login = await (loggedIn ?? currentLogin());
     return withRetries(
       options.signal,
       (failures, pauseMs) => failures < most && pauseMs <= longestPauseMs,
-      () => sendAuthorized(name, input, { ...options, headers }),
+      () => sendAuthorized(name, input, { ...options, headers }, login),
     );
   }
 
@@ -97,8 +103,9 @@ export function createClient({
     name: K,
     input: InputOf<K>,
     options?: CallOptions,
+    loggedIn?: Promise<string | undefined>,
   ): Promise<OutputOf<K>> {
-    return (await sendSafely(name, input, options)).body;
+    return (await sendSafely(name, input, options, loggedIn)).body;
   }
 
   async function begin(login: Login): Promise<Login> {
@@ -118,11 +125,16 @@ export function createClient({
     ): Promise<Reply<OutputOf<K>>> => sendSafely(name, input ?? {}, options),
 
     /** Yields every item of a list, page by page. */
-    list: <K extends ListName>(name: K, ...[input, options]: Arguments<K>): AsyncGenerator<ItemOf<K>, void> =>
-      itemsOf<ItemOf<K>>(
-        (cursor) => ask(name, { ...input, ...(cursor && { cursor }) } as InputOf<K>, options),
-        options?.signal,
-      ),
+    list: <K extends ListName>(
+      name: K,
+      ...[input, options]: Arguments<K>
+    ): AsyncGenerator<ItemOf<K>, void> => {
+      let loggedIn: Promise<string | undefined> | undefined;
+      return itemsOf<ItemOf<K>>((cursor) => {
+        loggedIn ??= currentLogin();
+        return ask(name, { ...input, ...(cursor && { cursor }) } as InputOf<K>, options, loggedIn);
+      }, options?.signal);
+    },
 
     /** Logs in. @throws PlatformError `mfa_required`: pass its `detail('mfa_token')` to `loginMfa` */
     login: async (input: InputOf<'login'>, options?: CallOptions): Promise<Login> =>
@@ -151,13 +163,14 @@ export function createClient({
 
     /** Ends the session. Forgets the tokens even if the platform is unreachable. */
     async logout(input: InputOf<'logout'> = {}, options?: CallOptions): Promise<void> {
+      const tokens = await session.read();
       try {
-        if (await session.read()) await ask('logout', input, options);
+        if (tokens) await ask('logout', input, options, Promise.resolve(tokens.login));
       } catch (error) {
         const isOver = error instanceof PlatformError && [400, 401].includes(error.status);
         if (!isOver) throw error;
       } finally {
-        await session.clear();
+        await session.clear(tokens?.login);
       }
     },
 

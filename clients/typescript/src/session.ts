@@ -15,6 +15,8 @@ export interface Tokens {
   refreshToken: string;
   /** Time in ms since 1970, by the clock of this machine. */
   expiresAt: number;
+  /** Stays the same when the tokens are refreshed. Undefined: an earlier version of this package stored the tokens. */
+  login?: string | undefined;
 }
 
 interface Options {
@@ -33,11 +35,15 @@ const refreshLimitMs = 8_000;
 /** The platform accepts a replaced refresh token for 10 s more. */
 const repeatRefreshMs = 9_000;
 
-export const tokensOf = (token: string, refreshToken: string, expiresIn: number): Tokens => ({
-  token,
-  refreshToken,
-  expiresAt: Date.now() + expiresIn * 1000,
-});
+/** Not `randomUUID`, which browsers have on https only. */
+export const randomKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');
+
+export const tokensOf = (
+  token: string,
+  refreshToken: string,
+  expiresIn: number,
+  login: string | undefined = randomKey(),
+): Tokens => ({ token, refreshToken, expiresAt: Date.now() + expiresIn * 1000, login });
 
 function memory(): TokenStorage {
   const values = new Map<string, string>();
@@ -47,6 +53,9 @@ function memory(): TokenStorage {
     removeItem: (key) => void values.delete(key),
   };
 }
+
+const notLoggedIn = () =>
+  new PlatformError({ code: 'token_required', status: 401, message: 'Not logged in.' });
 
 const isEnd = (error: unknown): error is PlatformError =>
   error instanceof PlatformError && error.code === 'invalid_grant';
@@ -59,19 +68,26 @@ export function createSession({ storage, key, sendOnce, onLogout }: Options) {
     const text = await store.getItem(key);
     return text === null ? undefined : (JSON.parse(text) as Tokens);
   }
+  async function readOf(login: string | undefined): Promise<Tokens | undefined> {
+    const tokens = await read();
+    if (login !== undefined && tokens?.login !== login) throw notLoggedIn();
+    return tokens;
+  }
   /** Counts logins, refreshes and logouts: `read` may return what one of them is replacing. */
   let changes = 0;
   async function save(tokens: Tokens): Promise<void> {
     changes += 1;
     await store.setItem(key, JSON.stringify(tokens));
   }
-  async function clear(): Promise<void> {
+  /** Forgets the tokens, unless they are of another login. */
+  async function clear(login: string | undefined): Promise<void> {
+    if ((await read())?.login !== login) return;
     changes += 1;
     await store.removeItem(key);
   }
 
   /** Returns new tokens. Repeats a request only while the platform still accepts its refresh token. */
-  async function refresh(refreshToken: string): Promise<Tokens> {
+  async function refresh({ refreshToken, login }: Tokens): Promise<Tokens> {
     const until = performance.now() + repeatRefreshMs;
     const input = { grant_type: 'refresh_token', refresh_token: refreshToken } as const;
     const { body } = await withRetries(
@@ -79,16 +95,16 @@ export function createSession({ storage, key, sendOnce, onLogout }: Options) {
       (_, pauseMs) => performance.now() + pauseMs < until,
       () => sendOnce('token', input, { timeoutMs: refreshLimitMs }),
     );
-    return tokensOf(body.access_token, body.refresh_token ?? refreshToken, body.expires_in);
+    return tokensOf(body.access_token, body.refresh_token ?? refreshToken, body.expires_in, login);
   }
 
   /** Replaces the stored tokens, unless a login, a logout or another tab has replaced the refused token. */
   async function replace(refused: string): Promise<string> {
     const known = changes;
     const before = await read();
-    if (!before) throw new PlatformError({ code: 'token_required', status: 401, message: 'Not logged in.' });
+    if (!before) throw notLoggedIn();
     if (before.token !== refused) return before.token;
-    const next = await refresh(before.refreshToken).catch((error: unknown) => {
+    const next = await refresh(before).catch((error: unknown) => {
       if (isEnd(error)) return error;
       throw error;
     });
@@ -98,16 +114,17 @@ export function createSession({ storage, key, sendOnce, onLogout }: Options) {
       await save(next);
       return next.token;
     }
-    await clear();
+    await clear(now.login);
     onLogout(next);
     throw next;
   }
 
-  /** Runs `work` in one tab at a time, where the browser has locks. */
-  function exclusively<T>(work: () => Promise<T>): Promise<T> {
+  /** Runs `work` in one tab at a time, where the browser has locks. A server has clients of many logins. */
+  async function exclusively<T>(work: () => Promise<T>): Promise<T> {
     const locks = storage && globalThis.navigator?.locks;
     if (!locks) return work();
-    return withLimit(lockLimitMs, undefined, (signal) => locks.request(key, { signal }, work) as Promise<T>);
+    const name = `${key} ${(await read())?.login}`;
+    return withLimit(lockLimitMs, undefined, (signal) => locks.request(name, { signal }, work) as Promise<T>);
   }
 
   let replacing: Promise<string> | undefined;
@@ -122,10 +139,12 @@ export function createSession({ storage, key, sendOnce, onLogout }: Options) {
     save,
     clear,
     renew,
-    /** Returns an access token that has not expired; undefined without a login. */
-    async token(signal?: AbortSignal): Promise<string | undefined> {
-      const tokens = await orAborted(read(), signal);
-      return tokens && tokens.expiresAt <= Date.now() ? renew(tokens.token, signal) : tokens?.token;
+    /** Returns an access token that has not expired; undefined without a login. Throws if it is not of this `login`. */
+    async token(login: string | undefined, signal?: AbortSignal): Promise<string | undefined> {
+      const tokens = await orAborted(readOf(login), signal);
+      if (!tokens || tokens.expiresAt > Date.now()) return tokens?.token;
+      await renew(tokens.token, signal);
+      return (await orAborted(readOf(login), signal))?.token;
     },
   };
 }

@@ -88,6 +88,24 @@ test('a logout during a refresh stays a logout, also if the platform is unreacha
   expect(storage.values.size).toBe(0);
 });
 
+test('a pending request and a pending logout never act for the next login', async () => {
+  const storage = newStorage();
+  fake = await startFake(
+    {
+      '/api/login': [tokens(1), tokens(2)],
+      '/api/logout': [slowly(ok({}), () => fake.client.login(credentials))],
+      '/api/me': [slowly(busy), ok({ id: 2 })],
+    },
+    { storage },
+  );
+  await fake.client.login(credentials);
+  const pending = fake.client.request('me');
+  await fake.client.logout();
+  await expect(pending).rejects.toMatchObject({ code: 'token_required' });
+  expect(await fake.client.isLoggedIn()).toBe(true);
+  expect(await fake.client.request('me')).toEqual({ id: 2 });
+});
+
 test('a second factor completes the login, and a wrong password is no reason for a refresh', async () => {
   const details = [{ path: 'mfa_token', message: 'm' }];
   const needed: FakeReply = { status: 401, body: { error: 'mfa_required', message: 'M', details } };

@@ -19,6 +19,7 @@ async function endSessions(stores: Stores, { iss: issuer, jti, sub, sid }: Logou
   const known = sub === undefined ? undefined : await identities.findUserId({ issuer, subject: sub });
   const userIds = known === undefined ? await sessions.usersOfIdentitySession(issuer, sid) : [known];
   for (const userId of userIds) {
+    await stores.users.lock(userId);
     await cancelIdentityLogins(stores, userId);
     const details = { session: 'identity', reason: 'logout at the identity provider', identity: issuer };
     await audit.add({ event: 'session_revoked', userId, address, details });

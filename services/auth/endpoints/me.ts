@@ -28,8 +28,11 @@ export function exportMe({ database, personalData }: AuthContext): Handler<typeo
         active: one.active,
       })),
     );
-    await audit.add({ ...byUser(user.id, address), event: 'data_exported' });
     const body = await personalData.export(profile, stored, signal());
+    await audit.add({ ...byUser(user.id, address), event: 'data_exported' }).catch((error: unknown) => {
+      body.destroy();
+      throw error;
+    });
     return { status: 200, body, headers: { 'Content-Type': 'application/json; charset=utf-8' } };
   };
 }

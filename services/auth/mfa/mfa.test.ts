@@ -25,9 +25,7 @@ test('a login needs the code, and each code is accepted once', async () => {
   expect(body).toMatchObject({ user: { id: user.id }, expires_in: 900 });
   expect(await complete(second, { code })).toMatchObject(refused);
   expect(await complete(first, { code: codeOf(user.secret, 30) })).toMatchObject(refused);
-  expect((await auth.ask(contract.me, { token: body!.token })).body).toMatchObject({
-    mfa_enabled: true,
-  });
+  expect((await auth.ask(contract.me, { token: body!.token })).body).toMatchObject({ mfa_enabled: true });
 });
 
 test('accepts one of two concurrent logins with the same code', async () => {
@@ -222,9 +220,7 @@ describe('after a login at the identity provider', () => {
     for (const amr of [undefined, ['pwd'], 'mfa', [['mfa']]]) mfaTokenOf(await redeem(amr));
     expect((await redeem(['pwd', 'mfa'])).status).toBe(200);
     const mfa_token = mfaTokenOf(await redeem());
-    const login = await scene.auth.ask(contract.loginMfa, {
-      body: { mfa_token, code: codeOf(secret) },
-    });
+    const login = await scene.auth.ask(contract.loginMfa, { body: { mfa_token, code: codeOf(secret) } });
     expect(login.body).toMatchObject({ user: { email: 'idi@example.com' } });
     const events = await scene.events();
     expect(events[0]).toMatchObject({ event: 'login', details: { identity: evil.issuer, factor: 'totp' } });

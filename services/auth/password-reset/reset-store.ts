@@ -79,7 +79,7 @@ export function createResetStore(query: Database['query']) {
                     RETURNING password_reset.id::float8 AS id, user_id::float8 AS "userId", email,
                       host(address) AS address, encrypted_token AS "encryptedToken", attempts AS attempt,
                       next_attempt_at > password_reset.created_at + make_interval(mins => $1) AS "isLast",
-                      num_nonnulls(password_hash, temp_password_hash) = 0
+                      password_hash IS NULL AND coalesce(temp_password_expires_at, '-infinity') < now()
                         AND EXISTS (SELECT FROM auth.identity WHERE identity.user_id = "user".id) AS "hasNoPassword"`;
       return first<DueMail>('claim_mail', text, [...limits, pauseSeconds, longestPauseSeconds]);
     },

@@ -81,9 +81,5 @@ export function startSendingMails(
   async function sendAll(signal: AbortSignal): Promise<void> {
     for (let due; !signal.aborted && (due = await claim());) await send(due, signal);
   }
-  return repeat(sendAll, {
-    everyMs,
-    logger,
-    failure: 'mails cannot be sent; retrying every second',
-  });
+  return repeat(sendAll, { everyMs, logger, failure: 'mails cannot be sent; retrying every second' });
 }

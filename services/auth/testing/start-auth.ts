@@ -162,10 +162,7 @@ export async function startAuth({
     refresh: (refresh_token: string) =>
       ask(contract.token, { body: { grant_type: 'refresh_token', refresh_token } }),
     askAsClient: (client_id: string, client_secret: string, headers: Record<string, string> = {}) =>
-      ask(contract.token, {
-        body: { grant_type: 'client_credentials', client_id, client_secret },
-        headers,
-      }),
+      ask(contract.token, { body: { grant_type: 'client_credentials', client_id, client_secret }, headers }),
     /** Sends a request that waits for locks of a transaction which has done `work`, and then ends. Returns the reply. */
     async whileHeld<T>(work: (query: Database['query']) => Promise<unknown>, request: () => Promise<T>) {
       const commit = await holdOpen(database, work);

@@ -135,18 +135,19 @@ test('after 100 failures of an account from everywhere, unknown networks wait at
   expect(longest).toBe(60);
 });
 
-test('failures from everywhere count as long as the caller says', async () => {
+test('failures from everywhere, and of a known network, count as long as the caller says', async () => {
+  const attempt = { account: ann, isKnown: async () => true, windowMs: 86_400_000 };
+  const wrong = async () => ({ ok: false });
   for (let n = 0; n < 100; n += 1) {
-    const attempt = {
-      account: ann,
-      address: `198.51.100.${n}`,
-      isKnown: async () => false,
-      windowMs: 86_400_000,
-    };
     now += 800_000;
-    await throttle.run(attempt, async () => ({ ok: false }));
+    await throttle.run({ ...attempt, address: `198.51.100.${n}` }, wrong);
   }
   expect(await guess(ann, here, { right: true })).toBe(1);
+  for (let n = 0; n < 130; n += 1) {
+    now += 10_000;
+    await throttle.run({ ...attempt, address: here }, wrong).catch(() => undefined);
+  }
+  await expect(throttle.run({ ...attempt, address: here }, wrong)).rejects.toThrow('Too many');
 });
 
 test('an error of the check is not a failure', async () => {

@@ -82,7 +82,7 @@ export function createLoginThrottle(update: UpdateFailures, backoff = loginBacko
       const network = networkOf(address);
       const site = networkOf(address, 48);
       const hash = createHash('sha256').update(account).digest('base64url');
-      const known = { key: `known:${hash}:${network}`, limit: limits.known };
+      const known = { key: `known:${hash}:${network}`, limit: limits.known, windowMs };
       const accountInNetwork = { key: `account:${hash}:${network}`, limit: limits.account.network };
       const otherKeys = [
         { key: `address:${network}`, limit: limits.all.network },

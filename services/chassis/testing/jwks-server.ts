@@ -27,10 +27,6 @@ export async function startJwksServer(...keys: TestKey[]) {
     served.paths.push(request.url ?? '');
     served.answer(request, response);
   });
-  return Object.assign(served, {
-    origin,
-    url: `${origin}/.well-known/jwks.json`,
-    stop,
-  });
+  return Object.assign(served, { origin, url: `${origin}/.well-known/jwks.json`, stop });
 }
 export type JwksServer = Awaited<ReturnType<typeof startJwksServer>>;

@@ -106,10 +106,10 @@ export function createChangeLog(query: Database['query']) {
       } while (after);
     },
 
-    /** Notes that the changes before a snapshot were compared with the cache. */
-    setCompared(snapshot: Snapshot): Promise<void> {
-      const text = 'UPDATE content.change_epoch SET compared = $1, cleared = true';
-      return run('set_change_position', text, [snapshot]);
+    /** Notes that the changes before a snapshot were compared with the cache, unless another epoch has begun. */
+    setCompared(snapshot: Snapshot, epoch: string): Promise<void> {
+      const text = 'UPDATE content.change_epoch SET compared = $1, cleared = true WHERE epoch = $2';
+      return run('set_change_position', text, [snapshot, epoch]);
     },
 
     /** Deletes tombstones after 30 days. */

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { createLogger, createMetrics } from '@content-platform/chassis';
+import { untilBlocked } from '../../../test/support/locks.ts';
 import { until } from '../../../test/support/wait.ts';
 import { startCache } from '../cache/testing/caches.ts';
 import type { ContentCache } from '../cache/index.ts';
@@ -267,6 +268,36 @@ describe('one check', () => {
     expect(new Set([...cleared, ...(await runCheck()).cleared])).toEqual(new Set(all));
     expect(await epochOf()).not.toBe(before);
     expect(await runCheck()).toEqual(nothing);
+  });
+
+  test('clears everything after a TRUNCATE that ends during a check of other changes', async () => {
+    await stale(213);
+    const slow = await connect();
+    await slow.query('BEGIN; TRUNCATE content.condition');
+    const checked = runCheck();
+    await untilBlocked(world);
+    await slow.query('COMMIT');
+    await slow.end();
+    expect(new Set((await checked).cleared)).toEqual(new Set([...all, 'webform:213']));
+  });
+
+  test('forgets changes of a server from before a restore, which another process has noticed', async () => {
+    let isBefore = true;
+    const transaction = <T>(work: (query: typeof world.query) => Promise<T>) =>
+      work(async (...args) => {
+        const result = await world.query<Record<string, unknown> & pg.QueryResultRow>(...args);
+        if (isBefore && args[0] === 'list_changes')
+          for (const row of result.rows) row['now'] = '900000000000:900000000000:';
+        return result as never;
+      });
+    const started = performance.now();
+    await runCheck({ database: { transaction }, timing: { intervalMs: 50, settleMs: 200 } }, async () => {
+      if (isBefore) await world.sql('UPDATE content.change_epoch SET epoch = gen_random_uuid()');
+      isBefore = false;
+      return performance.now() - started > 1_000;
+    });
+    await stale(214);
+    expect(await runCheck()).toEqual({ cleared: ['webform:214'], missed: 1 });
   });
 
   test('compares changes with transaction ids from before a restore', async () => {

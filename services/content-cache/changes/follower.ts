@@ -56,6 +56,7 @@ export function createChangeFollower(options: ChangeFollowerOptions) {
   const { intervalMs, settleMs } = options.timing ?? { intervalMs: 250, settleMs: 1_000 };
   /** The changes that were not yet compared, the oldest first. */
   let batches: Batch[] = [];
+  let epochOfBatches = '';
   let storedAt = -Infinity;
 
   const isDeletedLater = ({ model, id }: Change) =>
@@ -94,7 +95,7 @@ export function createChangeFollower(options: ChangeFollowerOptions) {
     const stale = states.filter(({ isStale }) => isStale).map(({ change }) => change);
     if (stale.length > 0) await clearStale(stale, isProcessed);
     // A reader that has read the record before the change may still fill the cache. The clear makes Redis refuse it.
-    const leased = states.filter(({ isLeased, isStale }) => isLeased && !isStale);
+    const leased = states.filter(({ isLeased }) => isLeased);
     await settleAll(leased.map(({ change }) => cache.clearModel(change.model, change.id)));
   }
 
@@ -102,16 +103,18 @@ export function createChangeFollower(options: ChangeFollowerOptions) {
     const log = createChangeLog(query);
     const { epoch, hasSameOrigin, isCleared, compared, now } = await log.position();
     if (!hasSameOrigin) return log.startEpoch(epoch);
+    if (epoch !== epochOfBatches) batches = [];
+    epochOfBatches = epoch;
     if (!isCleared) {
-      batches = [];
       await invalidator.clearAll(cache, requester);
       logger.info('all cached records were cleared: the log of changes begins here');
-      return log.setCompared(now);
+      return log.setCompared(now, epoch);
     }
     // Another process may have compared some.
     batches = batches.filter(({ to }) => !isBefore(to, compared));
-    batches.push(await readBatch(log, batches.at(-1)?.to ?? compared));
-    while (batches[0] && performance.now() - batches[0].seenAt >= settleMs) await compareOldest(log);
+    // More than a few wait only if comparing fails again and again.
+    if (batches.length < 100) batches.push(await readBatch(log, batches.at(-1)?.to ?? compared));
+    while (batches[0] && performance.now() - batches[0].seenAt >= settleMs) await compareOldest(log, epoch);
   }
 
   async function readBatch(log: ChangeLog, from: Snapshot): Promise<Batch> {
@@ -119,7 +122,7 @@ export function createChangeFollower(options: ChangeFollowerOptions) {
     return { from, to: now, seenAt: performance.now(), changes: last ? undefined : changes };
   }
 
-  async function compareOldest(log: ChangeLog): Promise<void> {
+  async function compareOldest(log: ChangeLog, epoch: string): Promise<void> {
     const { from, to, changes } = batches[0]!;
     let wasEmpty = false;
     // Once the queue was empty, it holds no announcement of this batch any more.
@@ -129,7 +132,7 @@ export function createChangeFollower(options: ChangeFollowerOptions) {
     batches.shift();
     const at = performance.now();
     if (changes?.length === 0 && at - storedAt < storeEveryMs) return;
-    await log.setCompared(to);
+    await log.setCompared(to, epoch);
     storedAt = at;
   }
 

@@ -28,11 +28,7 @@ const foreign: PartitionAssigner = () => ({
 
 async function intrude(topic: string): Promise<Consumer> {
   const { kafka, group } = events.kafka;
-  const intruder = kafka.consumer({
-    groupId: group,
-    partitionAssigners: [foreign],
-    sessionTimeout: 6_000,
-  });
+  const intruder = kafka.consumer({ groupId: group, partitionAssigners: [foreign], sessionTimeout: 6_000 });
   await intruder.connect();
   await intruder.subscribe({ topic });
   const joined = new Promise((resolve) => intruder.on(intruder.events.GROUP_JOIN, resolve));

@@ -10,9 +10,7 @@ let gate: PromiseWithResolvers<void>;
 beforeEach(async () => {
   gate = Promise.withResolvers();
   const { store } = current.scene;
-  service = await current.start({
-    store: { put: (...args) => gate.promise.then(() => store.put(...args)) },
-  });
+  service = await current.start({ store: { put: (...args) => gate.promise.then(() => store.put(...args)) } });
 });
 
 const times = <T>(count: number, make: (index: number) => T): T[] =>

@@ -48,11 +48,7 @@ const forkOptions = {
   // Without our environment a compromised decoder finds no URLs or passwords in its own. What it finds elsewhere is in
   // docs/guides/uploads.md#decoders-and-secrets. glibc keeps a heap for each thread; two are enough for one image at a
   // time. With fixed thresholds glibc returns the memory of large images.
-  env: {
-    MALLOC_ARENA_MAX: '2',
-    MALLOC_MMAP_THRESHOLD_: '262144',
-    MALLOC_TRIM_THRESHOLD_: '262144',
-  },
+  env: { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '262144', MALLOC_TRIM_THRESHOLD_: '262144' },
   stdio: ['ignore' as const, 'ignore' as const, 'inherit' as const, 'ipc' as const],
 };
 

@@ -37,7 +37,8 @@ test('reuses a valid token and renews it once for concurrent requests', async ()
   expect(await Promise.all(all)).toEqual(['access 2', 'access 2', 'access 2']);
   now += 14 * minute;
   expect(await sessions.tokenOf(value, from)).toBe('access 3');
-  expect(renewed).toEqual(['refresh 1', 'refresh 2']);
+  expect(await sessions.tokenOf(value, from, 'access 3')).toBe('access 4');
+  expect(renewed).toEqual(['refresh 1', 'refresh 2', 'refresh 3']);
 });
 
 test('ends a session after 12 hours, even if it was renewed', async () => {

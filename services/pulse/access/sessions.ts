@@ -44,16 +44,17 @@ export function createSessions(auth: Pick<AuthClient, 'renew'>, now: () => numbe
       return value;
     },
 
-    /** Returns a valid access token; undefined: the session has ended. Throws 503. */
-    async tokenOf(value: string, from: ClientHeaders): Promise<string | undefined> {
+    /** Returns a valid access token other than `refused`; undefined: the session has ended. Throws 503. */
+    async tokenOf(value: string, from: ClientHeaders, refused?: string): Promise<string | undefined> {
       const session = sessions.get(value);
       if (!session || session.endsAt <= now()) return void sessions.delete(value);
-      if (session.renewAt > now()) return session.tokens.accessToken;
+      const { accessToken } = session.tokens;
+      if (session.renewAt > now() && accessToken !== refused) return accessToken;
       // A refresh token is accepted once, so that concurrent requests of two tabs must share the renewal.
       session.renewal ??= renew(value, session, from).finally(() => delete session.renewal);
       return session.renewal.catch((error: unknown) => {
         // While auth is unavailable, a viewer with a valid token must still see the page.
-        if (session.validUntil > now()) return session.tokens.accessToken;
+        if (session.validUntil > now() && accessToken !== refused) return accessToken;
         throw error;
       });
     },

@@ -19,16 +19,19 @@ export function clientHeadersOf({ header, address }: Sender): ClientHeaders {
 /** Identifies the viewer of a request by the access token or the cookie. */
 export function createViewers(tokens: TokenVerifier, sessions: Sessions, cookie: Cookie) {
   async function bySession(sender: Sender, value: string) {
-    const token = await sessions.tokenOf(value, clientHeadersOf(sender));
-    const ended = () => {
-      sessions.end(value);
-      return new HttpError('invalid_token', 'You were signed out. Sign in again.');
-    };
-    if (token === undefined) throw ended();
-    const caller = await tokens.verify(token).catch((error: unknown) => {
-      throw error instanceof HttpError && error.status === 401 ? ended() : error;
-    });
-    return { caller, token };
+    // The second time with a new token: `rotate-keys --now` ends access tokens but no sessions.
+    for (let refused: string | undefined, attempt = 1; attempt <= 2; attempt += 1) {
+      const token = await sessions.tokenOf(value, clientHeadersOf(sender), refused);
+      if (token === undefined) break;
+      try {
+        return { caller: await tokens.verify(token), token };
+      } catch (error) {
+        if (!(error instanceof HttpError && error.status === 401)) throw error;
+        refused = token;
+      }
+    }
+    sessions.end(value);
+    throw new HttpError('invalid_token', 'You were signed out. Sign in again.');
   }
 
   /** Returns the viewer. Throws 401 without a token or a session, 403 without the scope pulse:view. */

@@ -19,11 +19,7 @@ const cache = new BentoCache({ default: 'content', stores: { content: store } })
 
 serve({
   read: (model, id, view) =>
-    cache.getOrSet({
-      key: `${model}:${id}:${view}`,
-      ttl: ttl * 1000,
-      factory: () => load(model, id, view),
-    }),
+    cache.getOrSet({ key: `${model}:${id}:${view}`, ttl: ttl * 1000, factory: () => load(model, id, view) }),
   async clear(model, id) {
     await cache.deleteMany({ keys: views.map((view) => `${model}:${id}:${view}`) });
     return views.length;

@@ -21,10 +21,7 @@ async function pagesOf(step, each) {
 }
 
 const ways = {
-  del: {
-    keep: set,
-    clear: (model, id) => redis.del(views.map((view) => keyOf(model, id, view))),
-  },
+  del: { keep: set, clear: (model, id) => redis.del(views.map((view) => keyOf(model, id, view))) },
   scan: {
     keep: set,
     async clear(model, id) {

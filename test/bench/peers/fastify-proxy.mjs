@@ -11,10 +11,7 @@ const { hasDuties, limit, prefix, upstream } = settings;
 const app = Fastify({
   ...(hasDuties && {
     loggerInstance: settings.logger,
-    logController: new LogController({
-      disableRequestLogging: true,
-      requestIdLogLabel: 'request_id',
-    }),
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     genReqId: (request) => settings.requestId(request.headers['x-request-id']),
   }),
 });
@@ -61,9 +58,7 @@ await app.register(proxy, {
         prefix,
         rewritePrefix: prefix,
         httpMethods: ['GET'],
-        replyOptions: {
-          rewriteRequestHeaders: ({ id }, headers) => ({ ...headers, 'x-request-id': id }),
-        },
+        replyOptions: { rewriteRequestHeaders: ({ id }, headers) => ({ ...headers, 'x-request-id': id }) },
       }
     : {}),
 });
