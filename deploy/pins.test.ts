@@ -29,7 +29,7 @@ test('pins every image of the stack, and the base of the images that it builds',
   const { services } = parse(readFileSync(join(folder, written), 'utf8')) as typeof compose;
   expect(Object.keys(services)).toEqual(Object.keys(compose.services));
   expect(services).toMatchObject({
-    redis: { image: `redis:8.2.1-bookworm@${digest}` },
+    redis: { image: `redis:8.6.3-trixie@${digest}` },
     gateway: { build: { args: { NODE_IMAGE: `node:24.21.0-bookworm-slim@${digest}` } } },
   });
 });

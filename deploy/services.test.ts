@@ -50,15 +50,14 @@ function composeProblems(service: Service): string[] {
     const found = String(valueAt(compose.services[name], key) ?? 'missing');
     return found === wanted ? [] : [`services.${name}.${key} is ${found}, must be ${wanted}`];
   });
-  const volumes = [
-    `${name}-secrets:/run/secrets:ro`,
-    `- ${name}-secrets:/secrets/${name}\n`,
-    `\n  ${name}-secrets:\n`,
-  ];
-  const missing = volumes.filter((text) => !composeText.includes(text));
-  return [...fields, ...missing.map((text) => `${text.trim()} is missing in volumes`)].map(
-    (problem) => `docker-compose.yml: ${problem}`,
-  );
+  const volumes = {
+    [`services.${name}`]: `${name}-secrets:/run/secrets:ro`,
+    'services.secrets': `- ${name}-secrets:/secrets/${name}\n`,
+    'the top level': `\n  ${name}-secrets:\n`,
+  };
+  const missing = Object.entries(volumes).filter(([, text]) => !composeText.includes(text));
+  const lines = missing.map(([place, text]) => `${text.trim()} is missing in volumes of ${place}`);
+  return [...fields, ...lines].map((problem) => `docker-compose.yml: ${problem}`);
 }
 
 /** Whether a migration of the service names a column with the ids of users. */

@@ -72,7 +72,7 @@ export function commonConfig(defaultPort: number) {
       .describe('URL of the OpenTelemetry collector (OTLP over HTTP); unset: no traces'),
     OTEL_TRACES_SAMPLER_ARG: fraction
       .default(0.05)
-      .describe('Share of other than slow and failed traces to send, 0 to 1'),
+      .describe('Share of the traces to send that are neither slow nor failed, 0 to 1'),
     SLOW_REQUEST_MS: integer(1).default(500).describe('Duration in ms of a slow request, at least 1'),
     SLOW_QUERY_MS: integer(1).default(200).describe('Duration in ms of a slow query, at least 1'),
   };

@@ -44,7 +44,7 @@ const summaries = {
   410: { cursor_expired: 'The changes since this cursor are unknown. Start again without `after`.' },
   412: { precondition_failed: 'The object has changed since the version in If-Match. Read it again.' },
   413: {
-    quota_exceeded: 'The user stores as many files or bytes as allowed. Delete files first.',
+    quota_exceeded: 'The user stores as much as allowed. Delete something first.',
     payload_too_large: 'The body is larger than the limit of this endpoint.',
   },
   415: { unsupported_media_type: 'The endpoint does not accept this media type or encoding.' },

@@ -116,11 +116,10 @@ export function createFileStore(
         }
       });
     },
-    find: (userId: number, id: number) =>
-      first<File>('find_file', `SELECT ${columns} FROM media.file WHERE user_id = $1 AND id = $2`, [
-        userId,
-        id,
-      ]),
+    find(userId: number, id: number): Promise<File | undefined> {
+      const text = `SELECT ${columns} FROM media.file WHERE user_id = $1 AND id = $2`;
+      return first<File>('find_file', text, [userId, id]);
+    },
     /** Returns the user's files below the id `before`, newest first. */
     list(userId: number, before = Number.MAX_SAFE_INTEGER, limit = 50): Promise<File[]> {
       const text = `SELECT ${columns} FROM media.file WHERE user_id = $1 AND id < $2

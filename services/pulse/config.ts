@@ -17,7 +17,7 @@ export const pulseConfig = {
     ),
   GRAFANA_URL: page.describe('URL of Grafana for a link; unset: no link'),
   ALERTMANAGER_URL: page.describe(
-    'URL of Alertmanager, which /pulse asks whether alerts have a receiver; unset: /pulse does not know it',
+    'URL of Alertmanager, which /pulse asks whether alerts have a receiver; unset: /pulse does not show whether they have',
   ),
   JAEGER_URL: page.describe('URL of Jaeger for links to traces; unset: no links'),
 };

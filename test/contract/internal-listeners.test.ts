@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { services } from '@content-platform/contract';
+import { exporters, services } from '@content-platform/contract';
 import { tokenOf } from '../support/accounts.ts';
 import { stack } from '../support/stack.ts';
 
@@ -14,9 +14,7 @@ const body = JSON.stringify({ user_id: 1, token: 'a-push-token' });
 const json = { 'Content-Type': 'application/json' };
 test.each<[string, string, RequestInit]>([
   ['devices', '/unregister', { method: 'POST', body, headers: json }],
-  ['devices', '/export?user_id=1', {}],
-  ['letters', '/export?user_id=1', {}],
-  ['media-upload', '/export?user_id=1', {}],
+  ...exporters.map(({ name }): [string, string, RequestInit] => [name, '/export?user_id=1', {}]),
   ['auth', '/users?id=1', {}],
   ['auth', '/users?email=user@example.com', {}],
   ['auth', '/ended-sessions?after=0', {}],

@@ -58,7 +58,7 @@ test('only the lists of deleted users have traces of a deleted person, although 
   expect(found).toEqual(expect.arrayContaining(tables.filter((name) => name !== 'media.pending_object')));
   expect(storedFiles(media).length).toBeGreaterThan(before.length);
   await deleteAccount(person);
-  kill(['auth', 'devices', 'letters', 'media-upload', 'content-cache']);
+  kill(['auth', ...contract.services.filter(({ erasesUsers }) => erasesUsers).map(({ name }) => name)]);
   await untilErased(person);
   expect(storedFiles(media)).toEqual(before);
   expect(await admin('verify-audit')).toContain('The newest link');

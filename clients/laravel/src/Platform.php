@@ -45,7 +45,7 @@ class Platform
 
     private function send(string $path, array $body, callable $authorize): Response
     {
-        $request = Http::baseUrl(rtrim((string) config('platform.url'), '/'))->acceptJson()->timeout(10)
+        $request = Http::baseUrl(rtrim((string) config('platform.url'), '/'))->acceptJson()->timeout(15)
             ->withOptions(['allow_redirects' => false, 'connect_timeout' => 3]);
         try {
             return $authorize($request)->post($path, $body);

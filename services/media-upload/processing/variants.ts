@@ -3,7 +3,7 @@ import sharp, { type OutputInfo, type Sharp } from 'sharp';
 import { rgbaToThumbHash } from 'thumbhash';
 import type { ImageVariant } from '@content-platform/contract';
 import { maxPixels } from './inspect.ts';
-import type { Job, CreatedVariant } from './job.ts';
+import type { Job, CreatedVariant, ProcessedImage } from './job.ts';
 
 /** Decoded pixels: sRGB, 8 bits, upright. */
 interface Pixels {
@@ -72,7 +72,11 @@ async function sidesOf(file: Buffer): Promise<Sides> {
 }
 
 /** Makes each variant from the pixels of the next larger one, so that none has other data of the upload. Throws Unreadable. */
-export async function makeVariants(file: Buffer, { folder, sides }: Job, mime: string) {
+export async function makeVariants(
+  file: Buffer,
+  { folder, sides }: Job,
+  mime: string,
+): Promise<ProcessedImage> {
   const whole = await sidesOf(file);
   const large = await decode(file, mime, sides.large, whole);
   const medium = await pixels(fit(from(large), sides.medium, whole));
