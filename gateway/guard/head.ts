@@ -24,17 +24,17 @@ function problemOf({ httpVersion, headers, rawHeaders }: IncomingMessage): strin
 /** The check of request heads: `inspect` finds malformed heads, and `refuse` answers them once a context exists. */
 export function createHeadCheck() {
   const problems = new WeakMap<IncomingMessage, string>();
-  /** A malformed head is the last of its connection, although Node's parser continues. */
-  const ended = new WeakSet<Socket>();
+  /** Later requests on these are ignored: a malformed head is the last of its connection, although the parser continues. */
+  const malformedSockets = new WeakSet<Socket>();
   const isMalformed = (request: IncomingMessage): boolean => problems.has(request);
 
   /** Ignores requests after a malformed head: they may be part of its body. */
   const inspect: Step = (request, response) => {
-    if (ended.has(request.socket)) return false;
+    if (malformedSockets.has(request.socket)) return false;
     const problem = problemOf(request);
     if (problem !== undefined) {
       problems.set(request, problem);
-      ended.add(request.socket);
+      malformedSockets.add(request.socket);
     }
     // The gateway does not upgrade. Node's parser discards the bytes after the request, so the connection must end.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;

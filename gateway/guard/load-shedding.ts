@@ -69,7 +69,7 @@ function createRateMeter() {
 /** The Retry-After of a refusal: the connection is not read for this time. */
 const restMs = 1_000;
 /** The rest of a connection whose client did not wait for Retry-After: shorter than clients wait for a reply. */
-const earlyRestMs = 3_000;
+const longRestMs = 3_000;
 const checkIntervalMs = 10;
 /** Resting connections are read again while the queue has fewer requests than this share of its limit. */
 const wakeShare = 1 / 2;
@@ -122,13 +122,13 @@ export function createRestingConnections(room: () => number) {
     /** Stops reading a connection once the reply of a refused request is sent. */
     add(socket: Socket, response: ServerResponse): void {
       latest.set(socket, response);
-      const isEarly = woken.has(socket);
+      const wasJustWoken = woken.has(socket);
       // Not earlier: Node reads on when a reply is finished.
       response.once('close', () => {
         if (socket.destroyed || socket.writableEnded || latest.get(socket) !== response) return;
         socket.pause();
-        const until = performance.now() + (isEarly ? earlyRestMs : restMs);
-        (isEarly ? long : normal).push([socket, until]);
+        const until = performance.now() + (wasJustWoken ? longRestMs : restMs);
+        (wasJustWoken ? long : normal).push([socket, until]);
         timer ??= setInterval(wake, checkIntervalMs).unref();
       });
     },

@@ -40,7 +40,7 @@ export function sendError(
 ): void {
   const { headers, body } = errorReply(error, requestId);
   const context = response.locals;
-  // A streamed request no longer has the client's headers: the request to the service has them.
+  // hasBody() cannot tell for a streamed request, whose headers the forwarding has replaced.
   const isArriving = (hasBody(request) || context?.bodyStream !== undefined) && !request.complete;
   const closing = isArriving && { Connection: 'close' };
   response.writeHead(error.status, { ...context?.replyHeaders, ...headers, ...more, ...closing });

@@ -207,7 +207,7 @@ function fail(attempt: Attempt, error: unknown): void {
   response.destroy();
 }
 
-/** Ends an attempt and releases its slot at once: a client that pipelines and does not read would keep it. */
+/** Ends an attempt, and releases its slot without waiting for a client that pipelines and does not read. */
 function end(attempt: Attempt, reason: EndReason): void {
   if (attempt.state === 'ended') return;
   attempt.state = 'ended';

@@ -30,9 +30,9 @@ export async function listen(server: Server, port: number, host: string): Promis
     return () => close(server);
   }
   // With SO_REUSEPORT a second process could share the port; this exclusive attempt refuses that.
-  const alone = createServer();
-  await open(alone, options);
-  await close(alone);
+  const exclusiveProbe = createServer();
+  await open(exclusiveProbe, options);
+  await close(exclusiveProbe);
   const more = Array.from({ length: listenerCount - 1 }, () =>
     createServer({ allowHalfOpen: true, noDelay: true }, (socket) => server.emit('connection', socket)),
   );

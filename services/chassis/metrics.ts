@@ -74,7 +74,7 @@ export function createMetrics(service: string) {
     ),
     slowLogDropped: create.counter(
       'slow_log_dropped_total',
-      'Slow log rows that were not written because the logs database was away or too slow',
+      'Slow log rows that were not written because the logs database was unavailable or too slow',
     ),
     /** Creates the series of these endpoints at the start: a rate misses the first event of a series that appears later. */
     expect(endpoints: readonly Endpoint[]): void {

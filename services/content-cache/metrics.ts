@@ -30,7 +30,7 @@ export function createCacheMetrics({ counter, durations, gauge }: Metrics) {
   );
   const queueMeasured = gauge(
     'invalidation_queue_measured_timestamp_seconds',
-    'When Kafka last said how many events wait, or was first asked; 0 without Kafka',
+    'Unix time of the last measurement of the queue, or of the first attempt; 0 without Kafka',
   );
   for (const model of models) {
     missed.inc({ model }, 0);
@@ -66,9 +66,7 @@ export function observe({ measured, registry }: Metrics, observed: Observed): vo
   const inRedis = async (field: keyof Memory) => (await inTime(memory()))?.[field];
   measured('cache_memory_bytes', 'Memory that Redis uses', () => inRedis('usedBytes'));
   measured('cache_memory_limit_bytes', 'Memory that Redis may use; 0: no limit', () => inRedis('limitBytes'));
-  measured('failed_jobs_open', 'Failed jobs that wait to be tried again or forgotten', () =>
-    inTime(openJobs()),
-  );
+  measured('failed_jobs_open', 'Failed jobs that were neither retried nor deleted', () => inTime(openJobs()));
 
   // While PostgreSQL is unavailable the queue still grows by the events in Kafka.
   let clears = 0;
@@ -88,7 +86,7 @@ export function observe({ measured, registry }: Metrics, observed: Observed): vo
   let before: number | undefined;
   const evictions: Counter = new Counter({
     name: 'cache_evictions_total',
-    help: 'Keys that Redis evicted since this process began to look; every process counts all: aggregate with max',
+    help: 'Keys that Redis evicted since the first scrape of this process; every process counts all: aggregate with max',
     registers: [registry],
     async collect() {
       const now = await inRedis('evictedKeys');

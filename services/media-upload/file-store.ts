@@ -45,7 +45,7 @@ function storedBytes({ bytes, variants }: NewFile): number {
 /** Age of the pending object of an upload that has certainly ended. */
 const abandoned = `interval '1 hour'`;
 
-/** Makes the objects of the deleted rows `file` pending, as if their uploads had ended long ago. */
+/** Makes the objects of the deleted rows `file` pending. Backdates them, so that they are removed at once. */
 const addPending = `pending AS (
   INSERT INTO media.pending_object (object, store, created_at) SELECT object, store, created_at - ${abandoned} FROM file)`;
 

@@ -69,5 +69,5 @@ export const disableClient: Command = async (args, { withAccounts }) => {
   await withAccounts((accounts) =>
     changeClient(accounts, client, 'client_disabled', (clients) => clients.disable(client)),
   );
-  return `Disabled client ${client}: its secret and its tokens are of no use any more.`;
+  return `Disabled client ${client}: its secret and its tokens were revoked.`;
 };

@@ -48,8 +48,8 @@ export const rotateKeySecret: Command = async (args, { withAccounts }) => {
       ? 'All keys and secrets are encrypted with AUTH_KEY_SECRET_NEW already.'
       : `Encrypted ${sealed} keys and secrets with AUTH_KEY_SECRET_NEW.`;
   return `${said}
-Now set AUTH_KEY_SECRET to what AUTH_KEY_SECRET_NEW is, in every place where the auth service is
-configured, and restart its processes. Those that run go on signing until then, but cannot start with the old one.`;
+Set AUTH_KEY_SECRET to the value of AUTH_KEY_SECRET_NEW wherever the auth service is configured, and restart its
+processes. Running processes keep signing, but cannot restart with the old value.`;
 };
 
 /** Runs `end-all-sessions`. Ends the sessions first, so that no refresh token gets an access token of the new key. */

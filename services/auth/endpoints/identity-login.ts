@@ -11,7 +11,7 @@ import { randomToken, sha256 } from '../sessions/opaque-token.ts';
 
 function unavailable(error: unknown): never {
   if (!(error instanceof IdentityFailure)) throw error;
-  const message = 'The identity service cannot be reached, or does not answer as one.';
+  const message = 'The identity service is unreachable, or is not an OpenID Connect provider.';
   throw new HttpError('identity_unavailable', message, { cause: error });
 }
 

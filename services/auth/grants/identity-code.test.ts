@@ -63,7 +63,7 @@ test('records a failed code once with its user, and does not record unknown code
   await three(barred.code, barred.verifier);
   await scene.auth.sql('UPDATE auth.user SET disabled = false');
   const written = (await scene.events()).toReversed().slice(length);
-  const reasons = ['wrong code verifier', 'the code has expired', 'the code came again', 'disabled'];
+  const reasons = ['wrong code verifier', 'the code has expired', 'the code was reused', 'disabled'];
   const user_id = expect.stringMatching(/^\d+$/) as unknown as string;
   const failures = reasons.map((reason) => ({ event: 'login_failed', user_id, details: { reason } }));
   expect(written).toMatchObject(failures);

@@ -41,9 +41,9 @@ export function identityCode({ database, sessions }: AuthContext): Grant {
       if (sessionId === null) return state;
       // RFC 6749 §4.1.2: a code that is presented twice was stolen.
       if (await stores.sessions.endOne(userId, sessionId)) {
-        const details = { session: sessionId, reason: 'its code came again' };
+        const details = { session: sessionId, reason: 'its code was reused' };
         await audit.add({ event: 'session_revoked', userId, address, details });
-      } else await recordFailure('the code came again');
+      } else await recordFailure('the code was reused');
       return state;
     }
     if (state === 'expired') {

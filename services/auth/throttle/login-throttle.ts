@@ -82,7 +82,7 @@ export function createLoginThrottle(update: UpdateFailures, backoff = loginBacko
       const network = networkOf(address);
       const site = networkOf(address, 48);
       const hash = createHash('sha256').update(account).digest('base64url');
-      const known = { key: `known:${hash}:${network}`, limit: limits.known, windowMs };
+      const knownNetwork = { key: `known:${hash}:${network}`, limit: limits.known, windowMs };
       const accountInNetwork = { key: `account:${hash}:${network}`, limit: limits.account.network };
       const otherKeys = [
         { key: `address:${network}`, limit: limits.all.network },
@@ -103,7 +103,7 @@ export function createLoginThrottle(update: UpdateFailures, backoff = loginBacko
       let reservation = await reserveAttempt(update, [accountInNetwork, ...otherKeys], backoff);
       const { waitMs } = reservation;
       if (waitMs > 0) {
-        if (await isKnown(network)) reservation = await reserveAttempt(update, [known], backoff);
+        if (await isKnown(network)) reservation = await reserveAttempt(update, [knownNetwork], backoff);
         if (reservation.waitMs > 0) throw tooMany(waitMs);
       }
       // An error of the removal is ignored, because counts expire.
@@ -115,7 +115,7 @@ export function createLoginThrottle(update: UpdateFailures, backoff = loginBacko
       });
       if (outcome.ok) {
         await undo();
-        await resetFailures(update, [accountInNetwork.key, known.key]).catch(() => undefined);
+        await resetFailures(update, [accountInNetwork.key, knownNetwork.key]).catch(() => undefined);
       }
       return { outcome, limited: !outcome.ok && waitMs > 0 ? tooMany(waitMs) : undefined };
     },

@@ -68,7 +68,7 @@ export function createChangeFeed(query: Database['query']) {
       const range = { from: base, to, after: pass?.last, models, onlyExisting: isFirst };
       const { now, changes, last } = await log.readPage(range, limit);
       const window = pass?.window ?? shorten(now);
-      // After the page: what ends an epoch or removes a tombstone before this statement is visible to it.
+      // Read after the page, so that a new epoch or a removed tombstone is noticed.
       const { epoch: current, purged } = await position();
       const isPurged = BigInt(purged) >= BigInt(oldestOpen(isFirst ? window : base));
       if (current !== epoch || isPurged || isBefore(now, base) || isBefore(now, window)) throw expired();

@@ -31,8 +31,8 @@ interface Batch {
   /** performance.now() */
   seenAt: number;
   /**
-   * Undefined if there are too many to keep them in memory. Otherwise a record that changes all the time is compared with
-   * the version that it had then, so that it does not stay stale until the changes end.
+   * Undefined if there are too many to keep in memory. With kept versions, a record that changes all the time is compared
+   * with its version at that time, so that it does not stay stale until the changes end.
    */
   changes: Change[] | undefined;
 }
@@ -82,7 +82,7 @@ export function createChangeFollower(options: ChangeFollowerOptions) {
 
   async function clearStale(changes: Change[], isProcessed: () => Promise<boolean>): Promise<void> {
     const isQuiet = await isProcessed();
-    // An announcement may have been processed since the entries were found stale.
+    // Inspects again: meanwhile the consumer may have processed an announcement.
     const states = await Promise.all(changes.map(inspect));
     const stale = states.filter(({ isStale }) => isStale).map(({ change }) => change);
     const waiting = isQuiet ? await pending.among(stale) : undefined;

@@ -34,10 +34,10 @@ async function clear(deps: ClearDeps, model: Model, ids: readonly number[] | nul
     if (!(error instanceof CacheError)) throw error;
     // Stored or not, the clear is not acknowledged: the sender's retry counts.
     const advice = await pending.add(model, ids ?? [null], requester).then(
-      () => 'It will be as soon as possible; send it again.',
+      () => 'The clear is stored and runs later. Send it again until it returns 200.',
       (failure: unknown) => {
         logger.error({ error: failure }, 'refused clear not stored; it is lost unless the sender retries');
-        return 'This could not be noted: send it again.';
+        return 'The clear could not be stored. Send it again.';
       },
     );
     throw cacheUnavailable(`The cache cannot be cleared now. ${advice}`, error);
