@@ -243,7 +243,7 @@ test('for another database, reads the secrets from environment variables or file
   writeFileSync(next, `${other}\n`);
   const { code, stdout } = await admin('rotate-key-secret', { ...given, AUTH_KEY_SECRET_NEW_FILE: next });
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^Encrypted 3 keys and secrets with AUTH_KEY_SECRET_NEW\.\nNow set AUTH_KEY_SECRET/);
+  expect(stdout).toMatch(/^Encrypted 3 keys and secrets with AUTH_KEY_SECRET_NEW\.\nSet AUTH_KEY_SECRET/);
   expect(keptSecrets().authKeySecret).toBe(authKeySecret);
   expect((await startAuth()).stderr).toMatch(/^auth: AUTH_KEY_SECRET does not decrypt/);
   writeFileSync(secretsFile(), JSON.stringify({ ...keptSecrets(), authKeySecret: other }));

@@ -266,10 +266,7 @@ export const benchmarks: Section[] = [
   {
     title: 'Unannounced changes',
     ...bench('changes'),
-    why: [
-      '**Why:** content-cache compares the changed records with the cache in the process that answers the reads, and PostgreSQL writes the change on the same two cores.',
-      'Between two pages of 100 changes it pauses for 10 ms. Without the pauses, 100,000 records took 6.3 s, but other reads took 2.4 times as long. Two comparisons at a time instead of 8 helped too. One at a time would be slower than the goal if a command to Redis takes 0.5 ms.',
-    ].join(' '),
+    why: '**Why:** content-cache compares the changed records with the cache in the process that answers the reads, and PostgreSQL writes the change on the same two cores. Between two pages of 100 changes it pauses for 10 ms. Without the pauses, 100,000 records took 6.3 s, but other reads took 2.4 times as long. Two comparisons at a time instead of 8 helped too. One at a time would be slower than the goal if a command to Redis takes 0.5 ms.',
     render: changes,
   },
   {

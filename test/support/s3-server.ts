@@ -1,9 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findJava, mavenJars } from '../../deploy/local/maven-jars.ts';
 import { freePort } from '../../deploy/local/ports.ts';
 import { startServer } from './server.ts';
+import { until } from './wait.ts';
 
 const configFolder = join(import.meta.dirname, 's3');
 const jars = mavenJars('s3proxy', join(configFolder, 'pom.xml'), 's3proxy');
@@ -45,7 +47,12 @@ export async function startS3Server() {
     accessKeyId,
     secretAccessKey,
     /** The server hangs and its connections stay open, until `resume`. */
-    pause: () => void child.kill('SIGSTOP'),
+    async pause(): Promise<void> {
+      child.kill('SIGSTOP');
+      // Until then, other threads of Java still answer.
+      const state = () => execFileSync('ps', ['-o', 'state=', '-p', String(child.pid)]);
+      await until('S3 is stopped', () => state().toString().startsWith('T'));
+    },
     resume: () => void child.kill('SIGCONT'),
     async stop(): Promise<void> {
       await stop();

@@ -173,7 +173,7 @@ test('returns 503 in time if S3 hangs or is unreachable', async () => {
   const store = s3();
   await store.put('there', await fileOf(Buffer.from('x')));
   const unavailable = { status: 503, error: 'service_unavailable' };
-  server.pause();
+  await server.pause();
   try {
     const answers = Promise.all([
       expect(store.get('there')).rejects.toMatchObject(unavailable),
