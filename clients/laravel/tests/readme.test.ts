@@ -51,7 +51,7 @@ test('the ten commands of the README lead to a cleared record', async () => {
     return /Processed: +ContentPlatform\\Laravel\\AnnounceChange/.test(printed) && printed;
   });
   expect(text.match(/^ok /gm)).toHaveLength(7);
-});
+}, 180_000);
 
 test('the package has the version of the platform', () => {
   const versionOf = (folder: string, file: string) =>
