@@ -161,7 +161,6 @@ const meanings: Record<string, string> = {
   reused: 'followed by requests on reused upstream connections',
   connections: 'connections to services',
   targets: 'targets',
-  published: "of these from published lists (Debian's wfuzz)",
   attacks: 'published attacks',
   fuzzed: 'fuzzed tokens',
   slowestMs: 'slowest reply, ms',
