@@ -109,8 +109,9 @@ test('sends no error for a malformed pipelined request before the reply to the f
 });
 
 test('closes the connection if the body of a queued request is malformed', async () => {
-  const raw = `${get}\r\n`.repeat(20) + post.replace('Connection: close\r\n', '');
-  await within('the end', send(`${raw}${chunked}\r\nzz\r\n`), 5_000);
+  const raw = `GET /nothing HTTP/1.1\r\n${host}\r\n`.repeat(20) + post.replace('Connection: close\r\n', '');
+  const { socket } = fixture.open(`${raw}${chunked}\r\nzz\r\n`);
+  await within('the end', new Promise((resolve) => socket.once('close', resolve)), 20_000);
 });
 
 test.each([
