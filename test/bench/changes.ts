@@ -1,4 +1,4 @@
-// `npm run bench -- changes`: measures how long a change that nobody announces stays invisible, on real PostgreSQL,
+// `npm run bench -- changes`: measures how long a change without an announcement stays invisible, on real PostgreSQL,
 // Redis and Kafka: single changes, and one large change beside other reads.
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';

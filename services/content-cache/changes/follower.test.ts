@@ -34,7 +34,7 @@ async function connect(): Promise<pg.Client> {
   return client;
 }
 
-test('a change that nobody announces becomes visible, is recorded and counted', async () => {
+test('a change without an announcement becomes visible, is recorded and counted', async () => {
   const service = await world.service();
   await create(101, 'One');
   await until('it is cached', async () => (await read(service, 'webform', 101)).cache === 'hit');

@@ -1,4 +1,4 @@
-// Changes that nobody announces become visible while processes are killed and while transactions stay open.
+// Changes without an announcement become visible while processes are killed and while transactions stay open.
 import { afterEach, expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
