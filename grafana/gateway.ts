@@ -114,7 +114,7 @@ export const gateway: Board = {
     series({
       title: 'How old is the list of revoked sessions?',
       description:
-        'Normal: under 1 s. It grows while auth is unavailable; access tokens revoked in that time stay valid for up to 15 min.',
+        'Normal: up to 2 s. It grows while auth is unavailable; access tokens revoked in that time stay valid for up to 15 min.',
       unit: 's',
       goal: { below: 5 },
       queries: { '{{service}}': 'max by (service) (revocations_age_seconds)' },

@@ -62,7 +62,7 @@ export const serviceBoard: Board = {
     series({
       title: 'How much does the event loop lag?',
       description:
-        'Normal: 10 to 20 ms, because it is measured in steps of 10 ms. Over 100 ms something blocks the event loop and all requests wait.',
+        'Normal: 25 to 35 ms, because it is measured in steps of 25 ms. Over 100 ms something blocks the event loop and all requests wait.',
       unit: 's',
       goal: { below: 0.1 },
       queries: { '{{instance}}': `nodejs_eventloop_lag_p99_seconds{${ofService}}` },

@@ -2,7 +2,7 @@ import http from 'node:http';
 import type { LookupFunction } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { internalPortOffset } from '@content-platform/contract';
-import type { Instance } from './transport.ts';
+import { type Instance, isBroken } from './transport.ts';
 import type { Timeouts } from '../timeouts.ts';
 import { createUploadAgent, toLookup, type Resolve } from './connect.ts';
 import { createConnectionPool } from './forward-buffered.ts';
@@ -24,22 +24,28 @@ export interface Instances {
 type Readiness = 'ready' | 'unready' | 'silent';
 
 /** Requests the readiness of an instance of the service at `url`, at its internal listener. */
-function probe(url: URL, address: string, lookup: LookupFunction): Promise<Readiness> {
+function probe(url: URL, instance: Instance, lookup: LookupFunction): Promise<Readiness> {
+  const { address, probeAgent: agent } = instance;
   const { promise, resolve } = Promise.withResolvers<Readiness>();
   const request = http.get({
     host: address,
     port: Number(url.port || 80) + internalPortOffset,
     path: '/health/ready',
     headers: { Host: url.host },
-    agent: false,
+    agent,
     lookup,
     signal: AbortSignal.timeout(probeLimitMs),
   });
   request.once('response', (response) => {
-    resolve(response.statusCode === 200 ? 'ready' : 'unready');
-    response.destroy();
+    const isReady = response.statusCode === 200;
+    resolve(isReady ? 'ready' : 'unready');
+    if (isReady) response.resume();
+    else response.destroy();
   });
-  request.on('error', () => resolve('silent'));
+  // The instance may have closed the connection since the last probe.
+  request.on('error', (error) =>
+    resolve(request.reusedSocket && isBroken(error) ? probe(url, instance, lookup) : 'silent'),
+  );
   return promise;
 }
 
@@ -57,13 +63,15 @@ export function createInstances(url: URL, timeouts: Timeouts, maxIdle: number, r
   function add(address: string): void {
     const agent = createUploadAgent(url, timeouts, lookup);
     const pool = createConnectionPool(url, address, timeouts, maxIdle, lookup);
-    known.set(address, { address, pool, agent, inFlight: 0, isReady: false, missedProbes: 0 });
+    const probeAgent = new http.Agent({ keepAlive: true });
+    known.set(address, { address, pool, agent, probeAgent, inFlight: 0, isReady: false, missedProbes: 0 });
   }
 
   /** Closes the idle connections now, and the others after their requests. */
-  function closeConnections({ pool }: Instance): void {
+  function closeConnections({ pool, probeAgent }: Instance): void {
     pool.maxIdle = 0;
     pool.closeIdle();
+    probeAgent.destroy();
   }
 
   async function resolveAgain(): Promise<void> {
@@ -89,9 +97,7 @@ export function createInstances(url: URL, timeouts: Timeouts, maxIdle: number, r
   }
 
   async function probeAll(): Promise<void> {
-    await Promise.all(
-      [...known.values()].map(async (each) => update(each, await probe(url, each.address, lookup))),
-    );
+    await Promise.all([...known.values()].map(async (each) => update(each, await probe(url, each, lookup))));
   }
 
   async function repeat(work: () => Promise<void>): Promise<void> {

@@ -28,6 +28,8 @@ export interface Instance {
   readonly pool: ConnectionPool;
   /** Opens connections for streamed uploads. */
   readonly agent: Agent;
+  /** Keeps the connection of the probes. */
+  readonly probeAgent: Agent;
   /** Requests of this gateway to the instance that are in progress. */
   inFlight: number;
   /** Readiness at the last probe; false from a failed connection attempt until the next probe. */

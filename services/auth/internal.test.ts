@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import express from 'express';
 import { createServiceFetch, revocationPage } from '@content-platform/chassis';
 import { listSessions, logout, type Scope } from '@content-platform/contract';
@@ -51,6 +52,19 @@ test('returns the feed of revocations, and 422 for an id that is none', async ()
   ]) {
     expect((await ask(`/revocations${query}`)).status).toBe(422);
   }
+});
+
+test('a reader that has the newest version waits for the next revocation', async () => {
+  const read = async (after: number, known: string) => {
+    const response = await ask(`/revocations?after=${after}&keys=true&known=${encodeURIComponent(known)}`);
+    return revocationPage.parse(await response.json());
+  };
+  const { last, version } = await read(0, '');
+  const waiting = read(last, version!);
+  expect(await Promise.race([waiting, sleep(300, 'still waiting')])).toBe('still waiting');
+  await auth.stores.transaction(({ revocations }) => revocations.add({ sessions: [51] }));
+  expect(await waiting).toMatchObject({ revocations: [{ session: '51' }] });
+  expect(await read(0, version!)).toMatchObject({ last: last + 1 });
 });
 
 test('lists ended sessions after an id, with the newest id of the feed', async () => {

@@ -10,13 +10,14 @@ import {
 } from '@content-platform/chassis';
 import { accessTokenLifetime } from './access-tokens.ts';
 import { sha256 } from './sessions/opaque-token.ts';
+import type { createRevocationFeed } from './sessions/revocation-feed.ts';
 import type { Stores } from './stores.ts';
 
 const after = z
   .string()
   .regex(/^\d{1,16}$/)
   .transform(Number);
-const revocationQuery = z.object({ after, keys: z.literal('true').optional() });
+const revocationQuery = z.object({ after, keys: z.literal('true').optional(), known: z.string().optional() });
 const feedQuery = z.strictObject({ after });
 const userQuery = z.union([
   z.strictObject({ email: multiLineText(1, 320) }),
@@ -35,7 +36,8 @@ const auditEntry = z.strictObject({
 
 interface InternalDeps {
   /** These use their own connections, so that other processes learn of a logout in time, even during many logins. */
-  feeds: Pick<Stores, 'revocations' | 'signingKeys' | 'deletedUsers'>;
+  feeds: Pick<Stores, 'revocations' | 'deletedUsers'>;
+  revocationFeed: ReturnType<typeof createRevocationFeed>;
   users: Stores['users'];
   audit: Stores['audit'];
   /** SERVICE_SECRETS */
@@ -57,7 +59,8 @@ function serviceOf(authorization = '', pairs: readonly string[]): string | undef
  * Serves the internal listener. Except for the first two endpoints, the caller needs the token of a service.
  *
  * - `GET /revocations?after=<id>`: the revocations after this id; with `&keys=true` also the kids of the valid signing
- *   keys, so that a leaked key is refused within a second.
+ *   keys, so that a leaked key is refused within a second; with `&known=<version>` also a version. While the newest
+ *   version is `known`, the reply waits up to 2 s.
  * - `POST /service-token` with the pair of a service as Basic credentials: `{token, expires_in}`, or 401.
  * - `GET /ended-sessions?after=<id>`: up to 1,000 sessions that ended after this id, in the last 30 days.
  * - `GET /deleted-users?after=<position>`: up to 1,000 users. The caller has erased those up to this position.
@@ -65,16 +68,16 @@ function serviceOf(authorization = '', pairs: readonly string[]): string | undef
  * - `POST /audit {event, actor, address, user_id?, details}`: 204, or 403 for an event of another service.
  */
 export function createInternal(deps: InternalDeps): Router {
-  const { feeds, users, audit, serviceSecrets, issueToken, tokens, logger } = deps;
-  const { revocations, signingKeys, deletedUsers } = feeds;
+  const { feeds, revocationFeed, users, audit, serviceSecrets, issueToken, tokens, logger } = deps;
+  const { revocations, deletedUsers } = feeds;
   const { router, serve } = createInternalEndpoints(tokens, logger);
   serve('GET', '/revocations', {
     schema: revocationQuery,
     isOpen: true,
-    answer: async ({ after, keys }) => {
-      // Read first, because a revocation may follow the withdrawal of a key.
-      const kids = keys && (await signingKeys.listKids());
-      return { ...(await revocations.listAfter(after)), ...(kids && { keys: kids }) };
+    answer: async ({ after, keys: withKeys, known }) => {
+      if (known !== undefined) return revocationFeed.readNext(after, known);
+      const { keys, version: _, ...page } = await revocationFeed.read(after);
+      return { ...page, ...(withKeys && { keys }) };
     },
   });
   router.post('/service-token', (request, response) => {

@@ -21,6 +21,7 @@ import { createMailer } from './password-reset/mailer.ts';
 import { startSendingMails } from './password-reset/send-mails.ts';
 import { mailSettings } from './password-reset/settings.ts';
 import { createPersonalData } from './personal-data.ts';
+import { createRevocationFeed } from './sessions/revocation-feed.ts';
 import { createPushDevices } from './sessions/push-devices.ts';
 import { createLoginThrottle } from './throttle/login-throttle.ts';
 import { createSharedFailures } from './throttle/shared-failures.ts';
@@ -46,8 +47,10 @@ export async function startAuthService(service: ProcessContext<ConfigOf<typeof a
   const resetKey = mail && (await loadSecret(database.secrets, 'password_reset', keySecret));
   // Separate connections, so that other processes learn of a logout in time during many logins.
   const feeds = createStores(connectDatabase(service, url, { maxConnections: 2 }).query);
-  const revocations = watchRevocations(feeds.revocations.listAfter, logger, metrics);
+  const revocationFeed = createRevocationFeed(feeds);
+  const revocations = watchRevocations(revocationFeed.read, logger, metrics);
   onStop(revocations.close);
+  onStop(revocationFeed.close);
   const redis = createRedis(config.REDIS_URL, logger);
   onStop(() => redis.disconnect());
   onStop(startRetention(pool.query, retention, logger));
@@ -89,6 +92,7 @@ export async function startAuthService(service: ProcessContext<ConfigOf<typeof a
     }),
     internal: createInternal({
       feeds,
+      revocationFeed,
       users: database.users,
       audit: database.audit,
       serviceSecrets: config.SERVICE_SECRETS,

@@ -41,7 +41,10 @@ const left = async () =>
   (await sql('SELECT user_id FROM letters.letter')).map(({ user_id }) => Number(user_id));
 const stored = async () => Number((await sql('SELECT after FROM letters.deleted_user_position'))[0]!.after);
 
-function follow(timing = { repeatEveryMs: 30, repeatForMs: 600_000 }, erase = eraseLetters) {
+function follow(
+  timing = { readEveryMs: 100, repeatEveryMs: 30, repeatForMs: 600_000 },
+  erase = eraseLetters,
+) {
   const options = { erase, query: service.database.query, schema: 'letters' };
   const stop = followDeletedUsers(fetchPage, options, service.logger, timing);
   stops.push(stop);
@@ -72,7 +75,7 @@ test('erases a user once at a time who was deleted again after a restore', async
   remove(1);
   remove(1);
   remove(1);
-  follow({ repeatEveryMs: 20, repeatForMs: 600_000 }, async (ids) => void calls.push(ids));
+  follow({ readEveryMs: 100, repeatEveryMs: 20, repeatForMs: 600_000 }, async (ids) => void calls.push(ids));
   await until('all pages were read', () => asked.includes(3));
   calls.length = 0;
   await until('the erasure was repeated', () => calls.length > 0);
@@ -94,7 +97,7 @@ test('after a crash it erases the users again whose repetitions were not complet
 test('stores the position once no request from before the deletion can be left', async () => {
   remove(1);
   remove(2);
-  follow({ repeatEveryMs: 20, repeatForMs: 50 });
+  follow({ readEveryMs: 100, repeatEveryMs: 20, repeatForMs: 50 });
   await until('the position was stored', async () => (await stored()) === 2);
   await write(1);
   remove(3);

@@ -26,18 +26,18 @@ export interface ErasureOptions {
 }
 
 /** A request may store data after the deletion: tokens last for 15 min, and the longest request 75 s. */
-const usual = { repeatEveryMs: 20_000, repeatForMs: 20 * 60_000 };
+const usual = { readEveryMs: 5_000, repeatEveryMs: 20_000, repeatForMs: 20 * 60_000 };
 const maxUsers = 1_000;
 
 /**
- * Erases users about a second after their deletion, and retries, until the returned function is called. Stores the
+ * Erases users within about 5 s after their deletion, and retries, until the returned function is called. Stores the
  * position once `erase` need not be repeated, so that no crash loses a repetition.
  */
 export function followDeletedUsers(
   fetchPage: FetchPage<DeletedUser>,
   { erase, query, schema }: ErasureOptions,
   logger: Logger,
-  { repeatEveryMs, repeatForMs } = usual,
+  { readEveryMs, repeatEveryMs, repeatForMs } = usual,
 ): () => Promise<unknown> {
   const failure = 'data of deleted users was not erased; it stays until a retry succeeds';
   /** The erased users, by pages of the feed. */
@@ -80,6 +80,7 @@ export function followDeletedUsers(
     },
     failure,
     logger,
+    everyMs: readEveryMs,
   });
   const stopRepeating = repeat(eraseAgain, { everyMs: repeatEveryMs, logger, failure });
   return () => Promise.all([stopReading(), stopRepeating()]);

@@ -63,7 +63,6 @@ export function repeat(
   };
 }
 
-const pollMs = 1_000;
 const fetchTimeoutMs = 2_000;
 
 /** A page of one of auth's feeds: the entries after a position, oldest first, and the newest position of the feed. */
@@ -97,11 +96,13 @@ interface FeedFollower<Entry> {
   /** Log message of the first of consecutive failures. */
   failure: string;
   logger: Logger;
+  /** Pause between two fetches, in ms. */
+  everyMs: number;
 }
 
-/** Applies the entries of a feed within about a second, until the returned function is called. Retries after failures. */
+/** Applies the entries of a feed until the returned function is called. Retries after failures. */
 export function followFeed<Entry>(follower: FeedFollower<Entry>): () => Promise<void> {
-  const { fetchPage, position, apply, failure, logger } = follower;
+  const { fetchPage, position, apply, ...options } = follower;
 
   async function readOnce(): Promise<boolean> {
     const after = await position();
@@ -117,5 +118,5 @@ export function followFeed<Entry>(follower: FeedFollower<Entry>): () => Promise<
   async function readAll(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && (await readOnce()));
   }
-  return repeat(readAll, { everyMs: pollMs, logger, failure });
+  return repeat(readAll, options);
 }

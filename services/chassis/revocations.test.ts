@@ -114,5 +114,5 @@ test('a hanging, failing or malformed reply is a failed fetch', async () => {
   });
   closers.push(close);
   for (const path of Object.keys(answers))
-    await expect(fetchRevocationsFrom(origin + path)(0)).rejects.toThrow();
+    await expect(fetchRevocationsFrom(origin + path)(0, '', new AbortController().signal)).rejects.toThrow();
 });

@@ -13,18 +13,19 @@ const revocation = z.union([
 export type Revocation = z.infer<typeof revocation>;
 
 /**
- * Reply of auth: the revocations after an id, the newest id ever used (0: none), and the kids of all valid signing
- * keys, which releases before 0.1.0 omit.
+ * Reply of auth: the revocations after an id, the newest id ever used (0: none), the kids of all valid signing keys, and
+ * the version of this state. Releases before 0.1.0 omit the last two.
  */
 export const revocationPage = z.strictObject({
   revocations: z.array(revocation),
   last: z.int(),
   keys: z.array(z.string()).optional(),
+  version: z.string().optional(),
 });
 export type RevocationPage = z.infer<typeof revocationPage>;
 
-/** Fetches the revocations after an id. Rejects if the auth service is unavailable. */
-export type FetchRevocations = (after: number) => Promise<RevocationPage>;
+/** Fetches the revocations after an id; may wait for news while `known` is the newest version. Rejects if auth is unavailable. */
+export type FetchRevocations = (after: number, known: string, signal: AbortSignal) => Promise<RevocationPage>;
 
 /** The session or client of a token. `issuedAt`: Unix seconds. */
 export type TokenSource = { sessionId: string } | { clientId: string; issuedAt: number };
@@ -34,11 +35,12 @@ export interface Revocations {
   isRevoked(source: TokenSource): boolean;
 }
 
-/** Every process must learn of a logout within a second. */
+/** Time between the beginnings of two fetches: every process must learn of a logout within a second. */
 const pollMs = 500;
 /** Shorter than the later interval, because the process is not ready until the first fetch. */
 const firstRetryMs = 50;
-const fetchTimeoutMs = 1_000;
+/** auth waits up to 2 s for news. */
+const fetchTimeoutMs = 3_000;
 /** Lifetime of an access token, 15 min, plus a minute for differing clocks. */
 const retentionMs = 16 * 60_000;
 
@@ -48,8 +50,8 @@ interface Entry {
 }
 
 /**
- * Holds the revocations in force and updates them twice a second. While `fetchSince` fails, the last list stays in
- * use; `revocations_age_seconds` is its age. `onKeys` gets the valid kids of each reply.
+ * Holds the revocations in force and updates them up to twice a second. While `fetchSince` fails, the last list stays
+ * in use; `revocations_age_seconds` is its age. `onKeys` gets the valid kids of each reply.
  */
 export function watchRevocations(
   fetchSince: FetchRevocations,
@@ -59,6 +61,8 @@ export function watchRevocations(
 ) {
   const entries = new Map<string, Entry>();
   let last = 0;
+  let version = '';
+  let begunAt = 0;
   let receivedAt = -Infinity;
   const startedAt = performance.now();
   const isLoaded = () => receivedAt > -Infinity;
@@ -77,10 +81,11 @@ export function watchRevocations(
     }
   }
 
-  async function update(): Promise<void> {
-    let page = await fetchSince(last);
+  async function update(signal: AbortSignal): Promise<void> {
+    begunAt = performance.now();
+    let page = await fetchSince(last, version, signal);
     // The database was restored from a backup and assigns the ids again.
-    if (page.last < last) page = await fetchSince(0);
+    if (page.last < last) page = await fetchSince(0, '', signal);
     const now = performance.now();
     for (const revoked of page.revocations) {
       const key = 'session' in revoked ? `session:${revoked.session}` : `client:${revoked.client}`;
@@ -90,12 +95,12 @@ export function watchRevocations(
     }
     deleteOld(now);
     onKeys(page.keys);
-    last = page.last;
+    ({ last, version = '' } = page);
     receivedAt = now;
   }
 
   const stop = repeat(update, {
-    everyMs: () => (isLoaded() ? pollMs : firstRetryMs),
+    everyMs: () => (isLoaded() ? Math.max(0, begunAt + pollMs - performance.now()) : firstRetryMs),
     logger,
     failure: 'revocations not fetched; using the last list',
   });
@@ -115,13 +120,11 @@ export function watchRevocations(
 
 /** Fetches revocations from the auth service's internal listener at `url`. */
 export function fetchRevocationsFrom(url: string): FetchRevocations {
-  return async (after) => {
-    const signal = AbortSignal.timeout(fetchTimeoutMs);
-    // An auth service of an older release ignores `keys`.
-    const response = await fetch(`${url}/revocations?after=${after}&keys=true`, {
-      signal,
-      redirect: 'error',
-    });
+  return async (after, known, stopping) => {
+    const signal = AbortSignal.any([stopping, AbortSignal.timeout(fetchTimeoutMs)]);
+    // An auth service of an older release ignores `keys` and `known`.
+    const query = new URLSearchParams({ after: String(after), keys: 'true', known });
+    const response = await fetch(`${url}/revocations?${query}`, { signal, redirect: 'error' });
     if (!response.ok) throw new Error(`${url}/revocations answered ${response.status}`);
     return revocationPage.parse(await response.json());
   };

@@ -70,7 +70,8 @@ export async function run<Settings extends ReturnType<typeof commonConfig>>(
   }
   const logger = createLogger(name, config.LOG_LEVEL);
   const metrics = createMetrics(name);
-  collectDefaultMetrics({ register: metrics.registry });
+  // With the default of 10 ms, the measuring timer takes a quarter of an idle process's CPU time.
+  collectDefaultMetrics({ register: metrics.registry, eventLoopMonitoringPrecision: 25 });
   metrics.slowThreshold.set({ kind: 'query' }, config.SLOW_QUERY_MS / 1_000);
   metrics.slowThreshold.set({ kind: 'request' }, config.SLOW_REQUEST_MS / 1_000);
   const slowLog = createSlowLog(config.LOGS_DATABASE_URL, metrics, logger);

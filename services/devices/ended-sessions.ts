@@ -36,5 +36,6 @@ export function followEndedSessions(
     },
     failure: 'ended sessions not read; their devices stay until a retry succeeds',
     logger,
+    everyMs: 1_000,
   });
 }

@@ -45,7 +45,7 @@ export function createSigningKeyStore(query: Database['query']) {
 
     /** Returns the kids of the keys that are not retired. */
     async listKids(): Promise<string[]> {
-      const text = `SELECT kid FROM auth.signing_key AS key WHERE NOT ${retired}`;
+      const text = `SELECT kid FROM auth.signing_key AS key WHERE NOT ${retired} ORDER BY kid`;
       return (await rows<{ kid: string }>('list_kids', text, [retentionSeconds])).map(({ kid }) => kid);
     },
 

@@ -25,6 +25,7 @@ import { createMailer } from '../password-reset/mailer.ts';
 import { startSendingMails } from '../password-reset/send-mails.ts';
 import { createPersonalData } from '../personal-data.ts';
 import { createPasswords } from '../passwords/passwords.ts';
+import { createRevocationFeed } from '../sessions/revocation-feed.ts';
 import { createPushDevices } from '../sessions/push-devices.ts';
 import { createAuthDatabase } from '../stores.ts';
 import { createMemoryFailures } from '../throttle/failures.ts';
@@ -77,7 +78,8 @@ export async function startAuth({
   const totpKey = await loadSecret(stores.secrets, 'totp', keySecret);
   const resetKey = sendsMail ? await loadSecret(stores.secrets, 'password_reset', keySecret) : undefined;
   const mails = createMailMetrics(metrics);
-  const revocations = watchRevocations(stores.revocations.listAfter, logger, metrics);
+  const revocationFeed = createRevocationFeed(stores);
+  const revocations = watchRevocations(revocationFeed.read, logger, metrics);
   let equalized = 0;
   const fetchAsService = fetchWithToken(() => tokens.forService('auth'));
   const app = createAuth({
@@ -122,6 +124,7 @@ export async function startAuth({
     /** The dependencies of the internal listener, which knows the service `devices`. */
     internal: {
       feeds: stores,
+      revocationFeed,
       users: stores.users,
       audit: stores.audit,
       serviceSecrets: [`devices:${devicesSecret}`],
