@@ -1,38 +1,20 @@
 import { expect, test } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  addressSettings,
-  endpoints,
-  internalPortOffset,
-  portOf,
-  type Service,
-  services,
-} from '@content-platform/contract';
+import { endpoints, internalPortOffset, type Service, services } from '@content-platform/contract';
 import { ROOT } from './local/config.ts';
-import { compose, composeText } from './testing/compose.ts';
+import { composeSettings } from './render/compose.ts';
+import { compose } from './testing/compose.ts';
 
 const read = (...path: string[]) => readFileSync(join(ROOT, ...path), 'utf8');
 const changelog = read('CHANGELOG.md');
 const kubernetes = read('docs', 'operations', 'kubernetes.md');
 const scaling = read('docs', 'operations', 'scaling.md');
 
-const storeSettings = {
-  postgres: { DATABASE_URL_FILE: '/run/secrets/database-url' },
-  redis: { REDIS_URL_FILE: '/run/secrets/redis-url' },
-  kafka: { KAFKA_BROKERS: 'kafka:9092' },
-};
-
 /** Expected fields of a service in docker-compose.yml. */
 function wantedInCompose(service: Service): Record<string, string> {
-  const urlOf = (name: Service['name'], listener: 'public' | 'internal') =>
-    `http://${name}:${portOf(name) + (listener === 'internal' ? internalPortOffset : 0)}`;
-  const environment = {
-    PORT: String(service.port),
-    ...addressSettings(service, urlOf),
-    ...(service.hasSecret && { SERVICE_SECRET_FILE: '/run/secrets/service-secret' }),
-    ...Object.assign({}, ...service.stores.map((store) => storeSettings[store])),
-  };
+  const kafka = service.stores.includes('kafka') && { KAFKA_BROKERS: 'kafka:9092' };
+  const environment = { ...composeSettings(service), ...kafka };
   return {
     'build.args.SERVICE': service.name,
     mem_limit: `${service.memoryMb}m`,
@@ -50,14 +32,10 @@ function composeProblems(service: Service): string[] {
     const found = String(valueAt(compose.services[name], key) ?? 'missing');
     return found === wanted ? [] : [`services.${name}.${key} is ${found}, must be ${wanted}`];
   });
-  const volumes = {
-    [`services.${name}`]: `${name}-secrets:/run/secrets:ro`,
-    'services.secrets': `- ${name}-secrets:/secrets/${name}\n`,
-    'the top level': `\n  ${name}-secrets:\n`,
-  };
-  const missing = Object.entries(volumes).filter(([, text]) => !composeText.includes(text));
-  const lines = missing.map(([place, text]) => `${text.trim()} is missing in volumes of ${place}`);
-  return [...fields, ...lines].map((problem) => `docker-compose.yml: ${problem}`);
+  const volume = `${name}-secrets:/run/secrets:ro`;
+  const isMounted = compose.services[name]?.volumes?.includes(volume);
+  const volumes = isMounted ? [] : [`${volume} is missing in volumes of services.${name}`];
+  return [...fields, ...volumes].map((problem) => `docker-compose.yml: ${problem}`);
 }
 
 /** Whether a migration of the service names a column with the ids of users. */

@@ -1,31 +1,14 @@
 import { readFileSync } from 'node:fs';
-import {
-  addressSettings,
-  internalPortOffset,
-  portOf,
-  type Service,
-  services,
-} from '@content-platform/contract';
+import { internalPortOffset, portOf, type Service, services } from '@content-platform/contract';
+import { settingsOf, type UrlOf } from './settings.ts';
 
 /** URL of a listener in Kubernetes. Internal listeners of the gateway have a headless Service of their own. */
-const urlOf = (name: Service['name'], listener: 'public' | 'internal'): string => {
+const urlOf: UrlOf = (name, listener) => {
   if (listener === 'public') return `http://${name}:${portOf(name)}`;
   return `http://${name === 'gateway' ? 'gateway-processes' : name}:${portOf(name) + internalPortOffset}`;
 };
 
 const template = readFileSync(new URL('service.yaml', import.meta.url), 'utf8').replace(/^#.*\n/, '');
-
-function settingsOf(service: Service): Record<string, string> {
-  const { name: own, port, stores } = service;
-  return {
-    PORT: String(port),
-    ...addressSettings(service, urlOf),
-    ...(stores.includes('postgres') && { DATABASE_URL_FILE: `/run/secrets/${own}/database-url` }),
-    LOGS_DATABASE_URL_FILE: `/run/secrets/${own}/logs-database-url`,
-    ...(service.hasSecret && { SERVICE_SECRET_FILE: `/run/secrets/${own}/service-secret` }),
-    ...(stores.includes('redis') && { REDIS_URL_FILE: `/run/secrets/${own}/redis-url` }),
-  };
-}
 
 /** The init container migrates with the owner's credentials, which the process does not get, and creates its role. */
 const ownerSettings = ({ schema }: Service): Record<string, string> => ({
@@ -49,7 +32,7 @@ function manifestsOf(service: Service): string[] {
     STOP_SECONDS: stopSeconds,
     ROLE: schema ? 'database-url' : 'logs-database-url',
     OWNER_SETTINGS: listOf(ownerSettings(service)),
-    SETTINGS: listOf(settingsOf(service)),
+    SETTINGS: listOf(settingsOf(service, urlOf, `/run/secrets/${name}`)),
   };
   const text = template.replaceAll(/\$([A-Z_]+)/g, (_, word: string) => String(values[word]));
   const [deployment, headlessService, ...scaling] = text.split('---\n') as [string, string];

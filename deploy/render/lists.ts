@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { internalPortOffset, type Service, services } from '@content-platform/contract';
 import { ROOT } from '../local/config.ts';
+import { addContainers, addressLines } from './compose.ts';
 import { runbookBaseUrl } from './config.ts';
 
 /** A generated list in a file that is written by hand. The pattern matches the whole list, wherever the file has it. */
@@ -66,12 +67,23 @@ const runbookUrls = (folder: string): List[] =>
 const image = '${IMAGE_REGISTRY:?set it in .env}/content-platform/%:${IMAGE_TAG:?set it in .env}';
 /** migrate runs in the image of auth. */
 const pulled = `  %:\n    image: ${image}\n    build: !reset null\n`;
+const compose = 'docker-compose.yml';
 const kubernetes = 'docs/operations/kubernetes.md';
 const architecture = 'docs/concepts/architecture.md';
 
 export const lists: readonly List[] = [
   ...runbookUrls('deploy/prometheus/rules'),
   ...runbookUrls('deploy/prometheus/tests'),
+  [compose, /(?<=^services:\n)[^]*?(?=\n {2}# Demo data)/m, addContainers],
+  [compose, /(?<=PORT: 8080\n)( {6}\S+_URL: .*\n)+?(?= {6}REDIS)/, () => addressLines('gateway')],
+  [compose, /( {6}\S+_INTERNAL_URL: .*\n)+/, () => addressLines('auth')],
+  [compose, / {6}CONTENT_CACHE_URL: .*\n {6}INTERNAL_URLS: .*\n/, () => addressLines('pulse')],
+  [
+    compose,
+    /( {6}- \S+:\/secrets\/.*\n)+?(?= {6}- owner)/,
+    () => each(names, '      - %-secrets:/secrets/%\n'),
+  ],
+  [compose, /( {2}\S+-secrets:\n)+?(?= {2}owner)/, () => each(names, '  %-secrets:\n')],
   ['deploy/prometheus/prometheus.compose.yml', /( {6}- \{ names: .*\n)+/, () => linesOf(services, dnsName)],
   [
     'deploy/kubernetes/overlays/production/kustomization.yaml',

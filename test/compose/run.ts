@@ -14,8 +14,8 @@ await untilStopped(async (signal) => {
   const own: Selection = { folder: 'test/compose', patterns, options: ['--runInBand'] };
   // The excluded tests need an identity service and a mail server beside the stack.
   const blackBox: Selection = {
-    patterns: ['test/contract/', 'test/browser/'],
-    options: ['--testPathIgnorePatterns=contract/(identity|password-reset)'],
+    patterns: ['\\.contract\\.test', 'test/contract/', 'test/browser/'],
+    options: ['--testPathIgnorePatterns=/(identity|password-reset)\\.contract'],
   };
   await findTests(own, signal);
   await needDocker(signal);

@@ -1,11 +1,12 @@
 import { expect, test } from '@jest/globals';
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { endpoints } from '@content-platform/contract';
+import { ROOT } from '../../deploy/local/config.ts';
 
-test('every endpoint of the contract has tests in this folder', () => {
-  const sources = readdirSync(import.meta.dirname)
-    .filter((name) => name.endsWith('.test.ts'))
-    .map((name) => readFileSync(`${import.meta.dirname}/${name}`, 'utf8'))
+test('every endpoint of the contract is tested through the gateway', () => {
+  const sources = globSync('{gateway,services/*}/*/*.contract.test.ts', { cwd: ROOT })
+    .map((file) => readFileSync(join(ROOT, file), 'utf8'))
     .join('');
   const described = new Set(
     [...sources.matchAll(/describeEndpoint\(\s*(?:contract\.)?(\w+),/g)].map((match) => match[1]),

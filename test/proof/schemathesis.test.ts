@@ -22,17 +22,21 @@ const roleMs = 60_000 * (10 + settings.examples);
 
 /** Operations without a success in this proof, and where they are tested. */
 const neverDone: Record<string, string> = {
-  identityCallback: 'needs a login that is under way at the identity service: test/contract/identity',
-  updateSuborg: 'needs a session that came from the identity service: test/contract/identity',
-  retryFailedJob: 'the events that failed fail again, 409: test/contract/failed-jobs',
-  resetPassword: 'needs the link of a mail: test/contract/password-reset',
-  backchannelLogout: 'needs a logout token of the identity service: test/contract/identity',
-  confirmTotp: 'needs a code of an authenticator app: test/contract/mfa',
-  loginMfa: 'needs a user with a second factor: test/contract/mfa',
-  deleteTotp: 'needs a user with a second factor: test/contract/mfa',
-  reauthenticate: 'needs the password of the session: test/contract/reauthenticate',
+  identityCallback:
+    'needs a login that is under way at the identity service: services/auth/endpoints/identity.contract',
+  updateSuborg:
+    'needs a session that came from the identity service: services/auth/endpoints/identity.contract',
+  retryFailedJob:
+    'the events that failed fail again, 409: services/content-cache/endpoints/failed-jobs.contract',
+  resetPassword: 'needs the link of a mail: services/auth/endpoints/password-reset.contract',
+  backchannelLogout:
+    'needs a logout token of the identity service: services/auth/endpoints/identity.contract',
+  confirmTotp: 'needs a code of an authenticator app: services/auth/endpoints/mfa.contract',
+  loginMfa: 'needs a user with a second factor: services/auth/endpoints/mfa.contract',
+  deleteTotp: 'needs a user with a second factor: services/auth/endpoints/mfa.contract',
+  reauthenticate: 'needs the password of the session: services/auth/endpoints/reauthenticate.contract',
   deleteMe: 'needs the password of the session, and would end it: services/auth/endpoints/me',
-  deleteUserIdentity: 'needs a user of the identity service: test/contract/users',
+  deleteUserIdentity: 'needs a user of the identity service: services/auth/endpoints/users.contract',
 };
 
 let own: OwnStack;

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { logout } from '@content-platform/contract';
-import { logIn, newUser, refresh } from '../support/accounts.ts';
-import { newPushToken, pushTokensOf, register } from '../support/devices.ts';
-import { isAcceptedEverywhere, untilRefused } from '../support/revoked.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { logIn, newUser, refresh } from '../../../test/support/accounts.ts';
+import { newPushToken, pushTokensOf, register } from '../../../test/support/devices.ts';
+import { isAcceptedEverywhere, untilRefused } from '../../../test/support/revoked.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 const invalid = { fields: { fcm_token: [1, 'x'.repeat(4_097)], all: [true] } };
 

@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
-import { newUser, tokenOf, type OwnUser } from '../support/accounts.ts';
-import { download, newPdf, newImage, uploaded } from '../support/media.ts';
-import { stack } from '../support/stack.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { newUser, tokenOf, type OwnUser } from '../../../test/support/accounts.ts';
+import { download, newPdf, newImage, uploaded } from '../../../test/support/media.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 let token: string;
 let image: contract.MediaFile;

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createHash, randomUUID } from 'node:crypto';
 import { maxUploadBytes, upload, type MediaFile } from '@content-platform/contract';
 import sharp from 'sharp';
-import { newUser, tokenOf } from '../support/accounts.ts';
-import { formOf, type FormPart } from '../support/form.ts';
-import { download, fileOf, largeImage, newPdf, newImage, type Bytes } from '../support/media.ts';
-import { closeRecords, database } from '../support/records.ts';
-import { stack } from '../support/stack.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { newUser, tokenOf } from '../../../test/support/accounts.ts';
+import { formOf, type FormPart } from '../../../test/support/form.ts';
+import { download, fileOf, largeImage, newPdf, newImage, type Bytes } from '../../../test/support/media.ts';
+import { closeRecords, database } from '../../../test/support/records.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 const example = await newImage();
 let token: string;

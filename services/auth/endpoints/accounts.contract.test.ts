@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { jwks, me } from '@content-platform/contract';
-import { emails } from '../support/accounts.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { emails } from '../../../test/support/accounts.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 describeEndpoint(me, {}, ({ ask }) => {
   test.each(['user', 'sre', 'admin'] as const)('returns the email and roles of %s', async (as) => {

@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { logIn, newUser } from '../support/accounts.ts';
-import { newPushToken, pushTokensOf, register } from '../support/devices.ts';
-import { stack } from '../support/stack.ts';
-import { until } from '../support/wait.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { logIn, newUser } from '../../../test/support/accounts.ts';
+import { newPushToken, pushTokensOf, register } from '../../../test/support/devices.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { until } from '../../../test/support/wait.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 const { gateway } = stack();
 const unknownId = 9007199254740991;

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { tokenOf } from '../support/accounts.ts';
-import { announce, closeEvents, type Sent } from '../support/events.ts';
-import { closeRecords, database, freshId, save } from '../support/records.ts';
-import { read } from '../support/platform.ts';
-import { stack } from '../support/stack.ts';
-import { until } from '../support/wait.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { tokenOf } from '../../../test/support/accounts.ts';
+import { announce, closeEvents, type Sent } from '../../../test/support/events.ts';
+import { closeRecords, database, freshId, save } from '../../../test/support/records.ts';
+import { read } from '../../../test/support/platform.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { until } from '../../../test/support/wait.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 type Job = contract.FailedJob;
 const { gateway } = stack();

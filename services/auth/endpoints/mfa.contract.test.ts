@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { newAddress, newUser, tokenOf, type OwnUser } from '../support/accounts.ts';
-import { stack } from '../support/stack.ts';
-import { codeOf, enrol, mfaTokenOf } from '../support/totp.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { newAddress, newUser, tokenOf, type OwnUser } from '../../../test/support/accounts.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { codeOf, enrol, mfaTokenOf } from '../../../test/support/totp.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 const { gateway } = stack();
 const badCodes = ['', '12345', '1234567', 'abcdef', 123456];

@@ -13,11 +13,11 @@ import {
   password as demoPassword,
   refresh,
   tokenOf,
-} from '../support/accounts.ts';
-import { isAcceptedEverywhere, untilRefused } from '../support/revoked.ts';
-import { closeRecords } from '../support/records.ts';
-import { stack } from '../support/stack.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+} from '../../../test/support/accounts.ts';
+import { isAcceptedEverywhere, untilRefused } from '../../../test/support/revoked.ts';
+import { closeRecords } from '../../../test/support/records.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 afterAll(closeRecords);
 

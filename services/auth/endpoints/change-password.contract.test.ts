@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { changePassword, login } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { logIn, newUser, refresh } from '../support/accounts.ts';
-import { untilRefused } from '../support/revoked.ts';
-import { stack } from '../support/stack.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { logIn, newUser, refresh } from '../../../test/support/accounts.ts';
+import { untilRefused } from '../../../test/support/revoked.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 const new_password = 'eleven quiet herons read maps';
 /** Valid but refused, so that the demo account keeps its password. */

@@ -9,11 +9,11 @@ import {
   updateLetter,
 } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { newAddress, newUser, tokenOf } from '../support/accounts.ts';
-import { newLetter } from '../support/letters.ts';
-import { closeRecords, database, freshId } from '../support/records.ts';
-import { stack } from '../support/stack.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { newAddress, newUser, tokenOf } from '../../../test/support/accounts.ts';
+import { newLetter } from '../../../test/support/letters.ts';
+import { closeRecords, database, freshId } from '../../../test/support/records.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 afterAll(closeRecords);
 

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { deleteSession, deleteSessions, listSessions } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { logIn, newUser, refresh } from '../support/accounts.ts';
-import { isAcceptedEverywhere, untilRefused } from '../support/revoked.ts';
-import { stack } from '../support/stack.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { logIn, newUser, refresh } from '../../../test/support/accounts.ts';
+import { isAcceptedEverywhere, untilRefused } from '../../../test/support/revoked.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 async function sessionsOf(token: string) {
   return (await call(stack().gateway, listSessions, { token })).body!.items;

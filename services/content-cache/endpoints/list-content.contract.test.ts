@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from '@jest/globals';
 import { listContent } from '@content-platform/contract';
-import { closeRecords, freshId, save } from '../support/records.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { closeRecords, freshId, save } from '../../../test/support/records.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 afterAll(closeRecords);
 

@@ -1,13 +1,13 @@
 import { expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { emails, logIn, newAddress, newUser, password, tokenOf } from '../support/accounts.ts';
-import { stack } from '../support/stack.ts';
-import { codeOf, enrol } from '../support/totp.ts';
-import { browser, cookieOf, onThePage } from '../support/pulse.ts';
-import { read } from '../support/platform.ts';
-import { until } from '../support/wait.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { emails, logIn, newAddress, newUser, password, tokenOf } from '../../../test/support/accounts.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { codeOf, enrol } from '../../../test/support/totp.ts';
+import { browser, cookieOf, onThePage } from '../../../test/support/pulse.ts';
+import { read } from '../../../test/support/platform.ts';
+import { until } from '../../../test/support/wait.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 const { gateway } = stack();
 const form = (email: string, secret: string) => new URLSearchParams({ email, password: secret }).toString();

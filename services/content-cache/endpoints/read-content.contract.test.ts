@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { models, readContent } from '@content-platform/contract';
-import { clientToken } from '../support/admin.ts';
-import { clear } from '../support/platform.ts';
-import { closeRecords, freshId, remove, save } from '../support/records.ts';
-import { until } from '../support/wait.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { clientToken } from '../../../test/support/admin.ts';
+import { clear } from '../../../test/support/platform.ts';
+import { closeRecords, freshId, remove, save } from '../../../test/support/records.ts';
+import { until } from '../../../test/support/wait.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 const model = 'webform';
 const id = freshId();

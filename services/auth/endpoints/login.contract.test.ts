@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { login } from '@content-platform/contract';
-import { emails, newUser, password } from '../support/accounts.ts';
-import { stack } from '../support/stack.ts';
-import { enrol } from '../support/totp.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { emails, newUser, password } from '../../../test/support/accounts.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { enrol } from '../../../test/support/totp.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 const body = { email: emails.user, password };
 const invalid = {

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
-import { stack } from '../support/stack.ts';
+import { stack } from '../../test/support/stack.ts';
 import type { CallOptions } from '@content-platform/contract/client';
-import { until } from '../support/wait.ts';
-import { describeEndpoint, type Subject } from './describe-endpoint.ts';
+import { until } from '../../test/support/wait.ts';
+import { describeEndpoint, type Subject } from '../../test/contract/describe-endpoint.ts';
 
 function isConditional<E extends contract.Endpoint>({ ask }: Subject<E>, options: CallOptions<E> = {}): void {
   test('returns 304 for the current ETag', async () => {

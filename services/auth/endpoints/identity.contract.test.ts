@@ -4,12 +4,12 @@ import { afterAll, expect, test } from '@jest/globals';
 import pg from 'pg';
 import * as contract from '@content-platform/contract';
 import { call, type CallOptions } from '@content-platform/contract/client';
-import { startHttpServer } from '../support/http-server.ts';
-import { createBrowser } from '../support/identity.ts';
-import { returnTo, startIdentityStack } from '../support/identity-stack.ts';
-import { stack } from '../support/stack.ts';
-import { until } from '../support/wait.ts';
-import { describeEndpoint, type Subject } from './describe-endpoint.ts';
+import { startHttpServer } from '../../../test/support/http-server.ts';
+import { createBrowser } from '../../../test/support/identity.ts';
+import { returnTo, startIdentityStack } from '../../../test/support/identity-stack.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { until } from '../../../test/support/wait.ts';
+import { describeEndpoint, type Subject } from '../../../test/contract/describe-endpoint.ts';
 
 const id = randomBytes(6).toString('hex');
 const ida = {

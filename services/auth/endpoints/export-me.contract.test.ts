@@ -1,14 +1,14 @@
 import { afterAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { newAddress, newUser, type OwnUser } from '../support/accounts.ts';
-import { newPushToken, register } from '../support/devices.ts';
-import { newLetter } from '../support/letters.ts';
-import { newImage, uploaded } from '../support/media.ts';
-import { closeRecords, database } from '../support/records.ts';
-import { stack } from '../support/stack.ts';
-import { userObjects } from '../support/user-objects.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { newAddress, newUser, type OwnUser } from '../../../test/support/accounts.ts';
+import { newPushToken, register } from '../../../test/support/devices.ts';
+import { newLetter } from '../../../test/support/letters.ts';
+import { newImage, uploaded } from '../../../test/support/media.ts';
+import { closeRecords, database } from '../../../test/support/records.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { userObjects } from '../../../test/support/user-objects.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 const { gateway } = stack();
 afterAll(closeRecords);
@@ -33,11 +33,18 @@ async function fill({ id, email, password, token }: OwnUser) {
 
 describeEndpoint(contract.exportMe, {}, ({ ask }) => {
   // First, so that the example in the API documents has data of every service.
-  test('returns data of every service that stores data of users', async () => {
-    const user = await newUser();
-    for (const make of Object.values(userObjects)) await make(user);
-    const { user: _, ...fields } = (await ask({ token: user.token })).body!;
-    for (const [field, list] of Object.entries(fields)) expect([field, list]).not.toEqual([field, []]);
+  test('returns data of every service that stores data of users, and none of another user', async () => {
+    const [own, others] = await Promise.all(
+      [await newUser(), await newUser()].map(async (user) => {
+        for (const make of Object.values(userObjects)) await make(user);
+        const { user: _, ...fields } = (await ask({ token: user.token })).body!;
+        return Object.entries(fields).map(([field, list]) => ({ field, ids: list.map(({ id }) => id) }));
+      }),
+    );
+    for (const [index, { field, ids }] of own!.entries()) {
+      expect([field, ids]).not.toEqual([field, []]);
+      expect([field, ids.filter((id) => others![index]!.ids.includes(id))]).toEqual([field, []]);
+    }
   });
 
   test('returns everything that the platform stores about the user, and nothing of another user', async () => {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { newUser, tokenOf, type OwnUser } from '../support/accounts.ts';
-import { newLetter } from '../support/letters.ts';
-import { closeRecords, database } from '../support/records.ts';
-import { stack } from '../support/stack.ts';
-import { until } from '../support/wait.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { newUser, tokenOf, type OwnUser } from '../../../test/support/accounts.ts';
+import { newLetter } from '../../../test/support/letters.ts';
+import { closeRecords, database } from '../../../test/support/records.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { until } from '../../../test/support/wait.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 // services/letters tests the states of a letter in detail; these tests cover the gateway's view.
 

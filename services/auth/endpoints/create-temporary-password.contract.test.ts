@@ -1,11 +1,11 @@
 import { afterAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { linkIdentity, logIn, newUser, refresh, tokenOf } from '../support/accounts.ts';
-import { closeRecords } from '../support/records.ts';
-import { untilRefused } from '../support/revoked.ts';
-import { stack } from '../support/stack.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { linkIdentity, logIn, newUser, refresh, tokenOf } from '../../../test/support/accounts.ts';
+import { closeRecords } from '../../../test/support/records.ts';
+import { untilRefused } from '../../../test/support/revoked.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 const { gateway, services } = stack();
 afterAll(closeRecords);

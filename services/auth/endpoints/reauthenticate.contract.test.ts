@@ -1,10 +1,10 @@
 import { afterAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { ageSession, emails, logIn, newUser, password } from '../support/accounts.ts';
-import { closeRecords } from '../support/records.ts';
-import { stack } from '../support/stack.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { ageSession, emails, logIn, newUser, password } from '../../../test/support/accounts.ts';
+import { closeRecords } from '../../../test/support/records.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 const { gateway } = stack();
 afterAll(closeRecords);

@@ -2,9 +2,9 @@ import { expect, test } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { admin } from '../support/admin.ts';
-import { isAcceptedEverywhere, untilRefused } from '../support/revoked.ts';
-import { stack } from '../support/stack.ts';
+import { admin } from '../../../test/support/admin.ts';
+import { isAcceptedEverywhere, untilRefused } from '../../../test/support/revoked.ts';
+import { stack } from '../../../test/support/stack.ts';
 
 async function tokenFor(client_id: string, client_secret: string) {
   const body = { grant_type: 'client_credentials', client_id, client_secret };

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { logout, token } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { emails, machine, newUser, password } from '../support/accounts.ts';
-import { isAcceptedEverywhere } from '../support/revoked.ts';
-import { stack } from '../support/stack.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { emails, machine, newUser, password } from '../../../test/support/accounts.ts';
+import { isAcceptedEverywhere } from '../../../test/support/revoked.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 const grant_type = 'client_credentials';
 const credentials = { grant_type, client_id: machine.id, client_secret: machine.secret };

@@ -1,0 +1,40 @@
+import { internalPortOffset, portOf, type Service, serviceOf, services } from '@content-platform/contract';
+import { settingsOf, type UrlOf } from './settings.ts';
+
+/** `x-addresses` of docker-compose.yml sets these for every process. */
+const common = ['AUTH_URL', 'AUTH_INTERNAL_URL', 'LOGS_DATABASE_URL_FILE'];
+
+const urlOf: UrlOf = (name, listener) =>
+  `http://${name}:${portOf(name) + (listener === 'internal' ? internalPortOffset : 0)}`;
+
+/** The settings of a service in docker-compose.yml. */
+export const composeSettings = (service: Service) => settingsOf(service, urlOf, '/run/secrets');
+
+const linesOf = (service: Service, isWanted: (value: string) => boolean): string =>
+  Object.entries(composeSettings(service))
+    .filter(([name, value]) => !common.includes(name) && isWanted(value))
+    .map(([name, value]) => `      ${name}: ${value}\n`)
+    .join('');
+
+/** The lines with the addresses of other services. */
+export const addressLines = (name: Service['name']): string =>
+  linesOf(serviceOf(name), (value) => value.startsWith('http'));
+
+const newContainer = (service: Service): string => `
+  ${service.name}:
+    <<: *process
+    build: { context: ., dockerfile: deploy/Dockerfile, args: { SERVICE: ${service.name} } }
+    mem_limit: ${service.memoryMb}m
+    stop_grace_period: ${service.stopSeconds}s
+    environment:
+      <<: *addresses
+${linesOf(service, () => true)}    volumes: ['${service.name}-secrets:/run/secrets:ro']
+    networks: [inside, data]
+    depends_on: *after-stores
+`;
+
+/** Adds the containers of missing services. They are edited by hand afterwards, for example with more settings. */
+export function addContainers(found: string): string {
+  const missing = services.filter(({ name }) => !`\n${found}`.includes(`\n  ${name}:\n`));
+  return [found, ...missing.map(newContainer)].join('');
+}
