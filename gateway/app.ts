@@ -1,11 +1,11 @@
-import type { OutgoingHttpHeaders, RequestListener, Server } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http';
 import { endpoints as contractEndpoints, health, type Endpoint } from '@content-platform/contract';
 import { beginSpan, inSpan, methodLabel, requestId, type TokenVerifier } from '@content-platform/chassis';
 import { authenticate, createAllowlist, findEndpoint, limitBody } from './guard/access.ts';
 import { cors, createCorsHeaders, securityHeaders } from './guard/browser-headers.ts';
 import { createClientAddress, createHeadCheck, readTarget } from './guard/head.ts';
 import { createLoadShedding } from './guard/load-shedding.ts';
-import { rateLimit, type RateLimits } from './guard/rate-limit.ts';
+import type { RateLimits } from './guard/rate-limit.ts';
 import { createObserver, type ObserveOptions } from './observe.ts';
 import { createRefusal } from './replies/errors.ts';
 import { createOwnEndpoints } from './replies/own-endpoints.ts';
@@ -29,13 +29,6 @@ export interface GatewayOptions extends ObserveOptions {
   maxRequests?: number;
   resolve?: Resolve;
   endpoints?: readonly Endpoint[];
-}
-
-interface Gateway {
-  app: RequestListener;
-  /** Installs protocol-error handlers and the idle timeout; call it before the server listens. */
-  configureServer: (server: Server) => void;
-  stop: () => void;
 }
 
 /** Creates the context of a request. Load shedding runs earlier, so that a refusal costs little. */
@@ -68,7 +61,7 @@ function answerEndpoint(
 }
 
 /** Creates the gateway: it checks every request and sends accepted requests to the service that owns the endpoint. */
-export function createGateway(options: GatewayOptions): Gateway {
+export function createGateway(options: GatewayOptions) {
   const { publicUrl, logger, metrics, limits, maxRequests = 512 } = options;
   const { timeouts = defaultTimeouts, endpoints = contractEndpoints } = options;
   const refuse = createRefusal(logger, timeouts.drain);
@@ -104,7 +97,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     cors(corsHeaders, allowlist),
     findEndpoint(allowlist), // 404, 405
     authenticate(options.tokens, limits), // 401, 403
-    rateLimit(limits), // 429
+    (_request, response) => limits.count(response), // 429
     limitBody, // 413, 415
     answerEndpoint(endpoints, ({ name, service }) => ownEndpoints[name] ?? upstreams.get(service)?.forward),
   ];
@@ -131,8 +124,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 
   return {
-    app: (request, response) => receive(request as GatewayRequest, response as GatewayResponse),
-    configureServer(server) {
+    app: (request: IncomingMessage, response: ServerResponse) =>
+      receive(request as GatewayRequest, response as GatewayResponse),
+    /** Installs protocol-error handlers and the idle timeout; call it before the server listens. */
+    configureServer(server: Server): void {
       server.setTimeout(timeouts.idle);
       answerProtocolErrors(server, logger, timeouts.drain, refuse);
     },

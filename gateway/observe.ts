@@ -71,10 +71,6 @@ export interface ObserveOptions {
   slowRequestMs: number;
 }
 
-function userIdOf({ caller }: RequestContext): string | undefined {
-  return caller?.kind === 'user' ? String(caller.id) : caller?.clientId;
-}
-
 /** Creates the step that observes the duration of a sent reply and writes a log line, and a slow log row if it was slow. */
 export function createObserver({ metrics, logger, slowLog, slowRequestMs }: ObserveOptions): Step {
   const noteRefusal = createRefusalLog(logger);
@@ -86,7 +82,7 @@ export function createObserver({ metrics, logger, slowLog, slowRequestMs }: Obse
       const status = statusOf(response);
       const route = context.endpoint?.path ?? 'unknown';
       const method = methodLabel(request.method);
-      const { requestId, span } = context;
+      const { requestId, span, caller } = context;
       const traceId = span?.traceId;
       span?.rename(`${method} ${route}`);
       span?.set({ 'http.request.method': method, 'http.route': route, request_id: requestId });
@@ -113,7 +109,7 @@ export function createObserver({ metrics, logger, slowLog, slowRequestMs }: Obse
         duration_ms: ms,
         request_id: requestId,
         trace_id: traceId,
-        user_id: userIdOf(context),
+        user_id: caller?.kind === 'user' ? String(caller.id) : caller?.clientId,
         ...parseServerTiming(context.serverTiming),
       });
     });

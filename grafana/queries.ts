@@ -32,17 +32,8 @@ export function promQueries(queries: Queries, kind: 'range' | 'instant'): Dataqu
   });
 }
 
-interface Sql extends Dataquery {
-  refId: string;
-  datasource: typeof logs;
-  format: 'table' | 'time_series';
-  rawQuery: true;
-  editorMode: 'code';
-  rawSql: string;
-}
-
 /** Builds a query of the logs database, as Grafana's editor saves it, because the SDK has no type for PostgreSQL. */
-export function sqlQuery(rawSql: string, format: Sql['format'] = 'table'): Builder<Dataquery> {
+export function sqlQuery(rawSql: string, format: 'table' | 'time_series' = 'table'): Builder<Dataquery> {
   const query = { refId: 'A', datasource: logs, format, rawQuery: true, editorMode: 'code', rawSql };
   return { build: () => query as Dataquery & typeof query };
 }

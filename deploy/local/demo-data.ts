@@ -1,4 +1,4 @@
-import { models, type Model, type LetterState } from '@content-platform/contract';
+import { models, type Model } from '@content-platform/contract';
 
 /** Accounts of a stack with demo data. Their emails and secrets are public, so use such a stack only for trials. */
 export const DEMO_PASSWORD = 'demo-password';
@@ -50,13 +50,6 @@ export const demoRecords = () =>
     Array.from({ length: DEMO_RECORDS }, (_, n) => ({ model, id: n + 1, ...bodies[model](n + 1) })),
   );
 
-interface DemoLetter {
-  id: number;
-  title: string;
-  state: LetterState;
-  webforms: { webform_id: number; required: boolean }[];
-}
-
 /** Email of the user who owns the demo letters. */
 export const DEMO_LETTERS_OF = 'user@example.com';
 
@@ -64,7 +57,7 @@ const optional = (webform_id: number) => ({ webform_id, required: false });
 const required = (webform_id: number) => ({ webform_id, required: true });
 
 /** Letters 1 to 5: one in each state, and a second open one. */
-export const DEMO_LETTERS: readonly DemoLetter[] = [
+export const DEMO_LETTERS = [
   {
     id: 1,
     title: 'Before your first visit',
@@ -75,4 +68,4 @@ export const DEMO_LETTERS: readonly DemoLetter[] = [
   { id: 3, title: 'How are you today?', state: 'sent', webforms: [required(6), optional(7)] },
   { id: 4, title: 'Your last visit', state: 'closed', webforms: [required(8), optional(9)] },
   { id: 5, title: 'What you take', state: 'open', webforms: [optional(10), optional(11)] },
-];
+] as const;

@@ -1,9 +1,6 @@
 import { Problem } from './problem.ts';
 import { randomSecret, readJson, type Secrets, writePrivate } from './state.ts';
 
-/** Settings of auth's command `rotate-key-secret`. */
-type Rotation = Record<'DATABASE_URL' | 'AUTH_KEY_SECRET' | 'AUTH_KEY_SECRET_NEW', string>;
-
 /** Reads the current secrets of a stack. @throws Problem if they cannot be read */
 export function readSecrets(file: string): Secrets {
   const secrets = readJson<Secrets>(file);
@@ -20,7 +17,7 @@ export function readSecrets(file: string): Secrets {
 export async function rotateKeySecret(
   database: string,
   file: string,
-  encrypt: (settings: Rotation) => Promise<boolean>,
+  encrypt: (settings: Record<string, string>) => Promise<boolean>,
 ): Promise<void> {
   const before = readSecrets(file);
   const { authKeySecret, nextAuthKeySecret: next = randomSecret() } = before;

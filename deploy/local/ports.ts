@@ -9,6 +9,13 @@ export const isFree = (port: number): Promise<boolean> =>
     server.listen(port, HOST, () => server.close(() => resolve(true)));
   });
 
+/** Throws unless the URL returns 200 within a second. */
+export async function isReady(url: string): Promise<void> {
+  const reply = await fetch(url, { signal: AbortSignal.timeout(1_000) });
+  await reply.body?.cancel();
+  if (reply.status !== 200) throw new Error('not ready');
+}
+
 /**
  * Returns a free port below the ephemeral range. While the server restarts, the system cannot assign its port to another
  * socket, for example to a client of the server, which would then connect to itself.

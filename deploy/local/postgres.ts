@@ -66,13 +66,6 @@ function asUser(data: string, command: string, args: string[]): { command: strin
   return { command: 'setpriv', args: [...ids, ...rights, command, ...args] };
 }
 
-/** URLs of the platform's two databases, with the owner's credentials. */
-export interface Databases {
-  platform: string;
-  logs: string;
-  version: string;
-}
-
 function withDatabase(url: string, name: string): string {
   const changed = new URL(url);
   changed.pathname = `/${name}`;
@@ -81,10 +74,10 @@ function withDatabase(url: string, name: string): string {
 
 /**
  * Starts PostgreSQL, or uses the server of DATABASE_URL, and creates the missing databases: the one that the URL names
- * (default `platform`), and `logs`.
+ * (default `platform`), and `logs`. Returns their URLs, with the owner's credentials.
  * @throws Problem if the server cannot start or refuses
  */
-export async function startPostgres(context: StackContext, report: Report): Promise<Databases> {
+export async function startPostgres(context: StackContext, report: Report) {
   let url = context.external.databaseUrl;
   if (!url) {
     const prepared = await preparePostgres(context);

@@ -27,9 +27,4 @@ export function printProblem(error: unknown): void {
 }
 
 /** Thrown to end a wait because the user stops the stack. It is not a failure. */
-export class Stopped extends Error {
-  constructor() {
-    super('stopped');
-    this.name = 'Stopped';
-  }
-}
+export class Stopped extends Error {}

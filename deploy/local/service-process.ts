@@ -11,7 +11,7 @@ import {
 } from '@content-platform/contract';
 import { ROOT } from './config.ts';
 import { readSecrets, rotateKeySecret } from './key-secret.ts';
-import { HOST } from './ports.ts';
+import { HOST, isReady } from './ports.ts';
 import { Problem } from './problem.ts';
 import { lastLines, runCommand } from './run-command.ts';
 import { derivedSecret, type Secrets } from './state.ts';
@@ -151,10 +151,4 @@ export function serviceSpec(
     // The whole stack stops, so no gateway has to notice first.
     stopSignal: 'SIGINT',
   };
-}
-
-async function isReady(url: string): Promise<void> {
-  const reply = await fetch(url, { signal: AbortSignal.timeout(1_000) });
-  await reply.body?.cancel();
-  if (reply.status !== 200) throw new Error('not ready');
 }

@@ -13,11 +13,7 @@ const email = 'user@example.com';
 const record: { model: Model; id: number } = { model: 'webform', id: 12 };
 const limitMs = 30_000;
 
-interface Seen {
-  cache: string;
-  title: string;
-  version: number;
-}
+type Seen = Awaited<ReturnType<typeof read>>;
 
 /** Thrown if the user has changed a demo account. */
 class ChangedAccount extends Error {}
@@ -96,7 +92,7 @@ async function logInAsUser(settings: Settings): Promise<string> {
   return answer.body.token;
 }
 
-async function read(gateway: string, token: string): Promise<Seen> {
+async function read(gateway: string, token: string) {
   const answer = await call(gateway, readContent, { params: record, token });
   if (answer.error) throw new Error(`${answer.status} ${answer.error.message}`);
   if (answer.status !== 200) throw new Error(`status ${answer.status}`);

@@ -3,14 +3,14 @@ import { rmSync } from 'node:fs';
 import { createLogger, prepareDatabases } from '@content-platform/chassis';
 import { type Service, services } from '@content-platform/contract';
 import type { External } from './config.ts';
-import { CREDENTIALS_FILE, type Credentials, type Settings } from './content-server/settings.ts';
+import { CREDENTIALS_FILE, type Credentials } from './content-server/settings.ts';
 import { DEMO_CLIENT } from './demo-data.ts';
 import { prepareIdentityDemo } from './identity-demo/demo.ts';
 import { startKafka } from './kafka.ts';
 import { readableLine } from './log-view.ts';
 import { startMailCatcher } from './mail-catcher.ts';
 import { isFree } from './ports.ts';
-import { type Databases, startPostgres } from './postgres.ts';
+import { startPostgres } from './postgres.ts';
 import { Problem, Stopped } from './problem.ts';
 import { createProcessTiers } from './process-tiers.ts';
 import { startRedis } from './redis.ts';
@@ -18,26 +18,19 @@ import { enableContentServerLogin, refuseRemoteDemoData, seed } from './seed.ts'
 import { addressesOf, portsOf, type ServiceContext, serviceSpec } from './service-process.ts';
 import { PROMETHEUS_TARGETS, prometheusTargets, type Stack } from './stack-file.ts';
 import { derivedSecret, openState, type Secrets, writePrivate } from './state.ts';
-import type { StackContext, StartProxy } from './stores.ts';
+import type { StackContext } from './stores.ts';
 import type { Terminal } from './terminal.ts';
 
-interface StackOptions {
+interface StackOptions extends Pick<StackContext, 'external' | 'usualPorts' | 'proxy' | 'needsKafka'> {
   /** State folder of the stack. */
   state: string;
   gatewayPort: number;
-  /** Use the default ports of PostgreSQL, Redis and Kafka if they are free. */
-  usualPorts: boolean;
-  external: External;
   /** Networks whose X-Forwarded-For the gateway trusts, so that a test can simulate many clients. */
   trustedProxies?: string;
-  /** Puts a proxy in front of each store and service; without it processes connect directly. */
-  proxy?: StartProxy;
   /** Start the demo identity service and allow logins there. */
   identityDemo?: boolean;
   /** Password for the role `content_server`. Default: the generated one of the state folder. */
   contentServerPassword?: string | undefined;
-  /** Fail without Kafka. */
-  needsKafka: boolean;
   /** Show the services' logs on the terminal. The state folder has them in any case. */
   showLogs: boolean;
   terminal: Terminal;
@@ -89,15 +82,14 @@ export async function startStack(options: StackOptions) {
     }
   }
 
-  async function startStores(): Promise<{ databases: Databases; stores: StoreAddresses }> {
+  async function startStores(): Promise<StoreAddresses> {
     const context: StackContext = { ...options, state, signal, up: (spec) => processes.up('stores', spec) };
     const postgres = step('PostgreSQL', (report) => startPostgres(context, report));
     const redis = step('Redis', (report) => startRedis(context, report));
     const kafka = step('Kafka', (report) => startKafka(context, report));
     await together<unknown>([postgres, redis, kafka]);
-    const databases = await postgres;
-    const { platform, logs } = databases;
-    return { databases, stores: { postgres: platform, logs, redis: await redis, kafka: await kafka } };
+    const { platform, logs } = await postgres;
+    return { postgres: platform, logs, redis: await redis, kafka: await kafka };
   }
 
   /** Starts the demo identity service and returns the settings of the auth service for it. */
@@ -147,11 +139,11 @@ export async function startStack(options: StackOptions) {
     const orphans = await state.stopOrphans(orphanGraceMs);
     if (orphans > 0) terminal.line(`Stopped ${orphans} processes that a killed run had left.`);
     await refuseTakenPorts(gatewayPort);
-    const { databases, stores } = await startStores();
-    const asUser = createAsUser(databases.platform, external, state.secrets);
-    await step('schemas and roles', () => prepareStores(databases, asUser, signal));
+    const stores = await startStores();
+    const asUser = createAsUser(stores.postgres, external, state.secrets);
+    await step('schemas and roles', () => prepareStores(stores, asUser, signal));
     await startServices(stores, asUser);
-    return { stores, credentials: await step('demo data', () => addDemoData(databases.platform)) };
+    return { stores, credentials: await step('demo data', () => addDemoData(stores.postgres)) };
   }
 
   /** Stops every process, callers first; resolves when all have ended. */
@@ -171,10 +163,7 @@ export async function startStack(options: StackOptions) {
       get stack(): Stack {
         return readStack();
       },
-      get contentServer(): Settings {
-        const { gateway, kafka } = readStack();
-        return { ...credentials, gateway, kafka };
-      },
+      contentServer: { ...credentials, gateway: readStack().gateway, kafka: stores.kafka },
       /** Writes stack.json and Prometheus' targets, now and after each restart of a process. Then the logs are shown. */
       publish(): void {
         publish = () => {
@@ -211,8 +200,8 @@ function createAsUser(platform: string, { redisUrl }: External, secrets: Secrets
 }
 
 /** Migrates the databases and creates a role for each service. */
-async function prepareStores(databases: Databases, asUser: AsUser, signal: AbortSignal): Promise<void> {
-  const { platform, logs } = databases;
+async function prepareStores(stores: StoreAddresses, asUser: AsUser, signal: AbortSignal): Promise<void> {
+  const { postgres: platform, logs } = stores;
   const logger = createLogger('launcher', 'error');
   for (const { name } of services)
     await prepareDatabases(name, { platform, logs, role: asUser(name, platform), logger, signal });

@@ -15,7 +15,7 @@ export interface StackContext {
   usualPorts: boolean;
   /** Fail without Kafka. */
   needsKafka: boolean;
-  /** Kafka advertises its address to clients, so it needs the address of the proxy. */
+  /** Puts a proxy in front of each store and service, for a test. Kafka advertises the port of its proxy. */
   proxy?: StartProxy;
   signal: AbortSignal;
   /** Starts a process and keeps it running; resolves when it is ready. */

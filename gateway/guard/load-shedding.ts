@@ -17,16 +17,9 @@ const firstRate = 2;
 const rateOverMs = 500;
 const measureMs = 100;
 
-/** Begins to work on a request that arrived at `arrivedAt` (performance.now()). */
-type Begin = (request: GatewayRequest, response: GatewayResponse, arrivedAt: number) => void;
-
-interface LoadShedding {
-  admit(request: GatewayRequest, response: GatewayResponse): void;
-  stop(): void;
-}
-
 interface LoadSheddingOptions {
-  begin: Begin;
+  /** Begins to work on a request that arrived at `arrivedAt` (performance.now()). */
+  begin: (request: GatewayRequest, response: GatewayResponse, arrivedAt: number) => void;
   metrics: GatewayMetrics;
   corsHeaders: CorsHeaders;
   drainMs: number;
@@ -142,7 +135,7 @@ export function createRestingConnections(room: () => number) {
  * first. If the queue is full, a request is refused without further checks and its connection rests. Refusing every
  * request at once would use the whole core: a refusal costs a third of an answer.
  */
-export function createLoadShedding(options: LoadSheddingOptions): LoadShedding {
+export function createLoadShedding(options: LoadSheddingOptions) {
   const { begin, metrics, corsHeaders, drainMs, isExempt, areConnectionsShared } = options;
   /** The replies of waiting requests and their times of arrival, the oldest first. */
   const queue: { response: GatewayResponse; arrivedAt: number }[] = [];
@@ -186,7 +179,7 @@ export function createLoadShedding(options: LoadSheddingOptions): LoadShedding {
   }
 
   return {
-    admit(request, response) {
+    admit(request: GatewayRequest, response: GatewayResponse): void {
       const now = performance.now();
       const isFree = queue.length === 0 && begun < maxPerTurn;
       if (isFree || isExempt(request)) return beginNow(response, now);

@@ -9,7 +9,7 @@ import {
   type RedisClient,
 } from '@content-platform/chassis';
 import type { GatewayMetrics } from '../metrics.ts';
-import { onFinished, type GatewayResponse, type RequestContext, type Step } from '../request-context.ts';
+import { onFinished, type GatewayResponse, type RequestContext } from '../request-context.ts';
 import { rateLimitAddress } from './head.ts';
 
 /** Each function throws 429 with Retry-After when the limit is exceeded. */
@@ -230,8 +230,3 @@ export function createRateLimits(
     },
   };
 }
-
-export const rateLimit =
-  (limits: RateLimits): Step =>
-  (_request, response) =>
-    limits.count(response);

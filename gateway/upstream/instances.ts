@@ -11,14 +11,7 @@ const probeLimitMs = 1_000;
 /** One missed probe may be a short overload. After two, within 5 s, the instance gets no more requests. */
 const maxMissedProbes = 2;
 
-/** The instances behind a service's name. */
-export interface Instances {
-  /** Returns the ready instance with the fewest requests in flight. If no instance is ready, fails open: any instance. */
-  choose(): Instance;
-  chooseOther(instance: Instance): Instance | undefined;
-  isUp(): Promise<boolean>;
-  stop(): void;
-}
+export type Instances = ReturnType<typeof createInstances>;
 
 /** The readiness that an instance reports; 'silent' if no valid reply came within a second. */
 type Readiness = 'ready' | 'unready' | 'silent';
@@ -50,7 +43,7 @@ function probe(url: URL, instance: Instance, lookup: LookupFunction): Promise<Re
 }
 
 /** Tracks the instances behind `url` until stop(). `resolve` must have a time limit: requests and /health wait for it. */
-export function createInstances(url: URL, timeouts: Timeouts, maxIdle: number, resolve: Resolve): Instances {
+export function createInstances(url: URL, timeouts: Timeouts, maxIdle: number, resolve: Resolve) {
   const lookup = toLookup(resolve);
   const hostname = url.hostname.replace(/^\[|\]$/g, '');
   const known = new Map<string, Instance>();
@@ -121,9 +114,10 @@ export function createInstances(url: URL, timeouts: Timeouts, maxIdle: number, r
   void firstProbe.then(() => Promise.all([repeat(resolveAgain), repeat(probeAll)]));
 
   return {
+    /** Returns the ready instance with the fewest requests in flight; if none is ready, fails open: any instance. */
     choose: () => leastBusy(ready()) ?? leastBusy([...known.values()])!,
-    chooseOther: (instance) => leastBusy(ready().filter((each) => each !== instance)),
-    async isUp() {
+    chooseOther: (instance: Instance) => leastBusy(ready().filter((each) => each !== instance)),
+    async isUp(): Promise<boolean> {
       await firstProbe;
       return ready().length > 0;
     },

@@ -4,7 +4,7 @@ import type { Timeouts } from '../timeouts.ts';
 import { startAttempt, type Service } from './attempt.ts';
 import { upstreamErrors } from './transport.ts';
 import { createForwardStream } from './forward-stream.ts';
-import { createInstances, type Instances } from './instances.ts';
+import { createInstances } from './instances.ts';
 import { createRequestHeaders } from './proxy-headers.ts';
 import type { Resolve } from './connect.ts';
 
@@ -16,17 +16,14 @@ interface UpstreamOptions extends Pick<Service, 'logger' | 'metrics' | 'refuse'>
   resolve: Resolve;
 }
 
-export interface Upstream extends Pick<Instances, 'isUp' | 'stop'> {
-  /** Sends the request to the service. Throws 503 if too many requests wait. */
-  forward: Step;
-}
+export type Upstream = ReturnType<typeof createUpstream>;
 
 /** Creates the client of the service `name` at `url`. */
 export function createUpstream(
   name: string,
   url: URL,
   { publicUrl, timeouts, maxRequests, resolve, ...options }: UpstreamOptions,
-): Upstream {
+) {
   const instances = createInstances(url, timeouts, maxRequests, resolve);
   const service: Service = {
     ...options,
@@ -63,6 +60,7 @@ export function createUpstream(
     throw bodyStream.errored;
   }
 
+  /** Sends the request to the service. Throws 503 if too many requests wait. */
   const forward: Step = (request, response) => {
     // The client disconnected during an earlier step, and its 'close' event has passed.
     if (response.destroyed) return;

@@ -3,7 +3,7 @@ import { addUser, byCommand } from './administration.ts';
 import type { NewClient } from './client-store.ts';
 import { createPasswords } from './passwords/passwords.ts';
 import { createAuthDatabase, migrateAuth } from './stores.ts';
-import type { NewUser } from './user-store.ts';
+import type { NewUser, User } from './user-store.ts';
 
 export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
 
@@ -19,17 +19,14 @@ export async function withAccounts<T>(databaseUrl: string, work: (accounts: Acco
   return work(accounts).finally(accounts.close);
 }
 
-/** Creates the user and returns true; returns false if another user has the email. */
+/** Creates the user; returns undefined if another user has the email. */
 export async function ensureUser(
   accounts: Accounts,
   { password, ...user }: Omit<NewUser, 'passwordHash'> & { password: string },
-): Promise<boolean> {
-  if (await accounts.users.findByEmail(user.email)) return false;
+): Promise<User | undefined> {
+  if (await accounts.users.findByEmail(user.email)) return undefined;
   const passwordHash = await accounts.passwords.hash(password);
-  const created = await accounts.transaction((stores) =>
-    addUser(stores, { ...user, passwordHash }, byCommand),
-  );
-  return created !== undefined;
+  return accounts.transaction((stores) => addUser(stores, { ...user, passwordHash }, byCommand));
 }
 
 /** Creates the machine client and returns true; returns false if the name is taken. */

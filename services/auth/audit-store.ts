@@ -26,17 +26,6 @@ interface AuditRecord {
   details: Record<string, unknown>;
 }
 
-/** An entry in the chain, without personal data: `about` and `sender` are random ids of the user and the sender. */
-interface LinkedEntry extends Link {
-  id: number;
-  at: Date;
-  event: AuditEvent;
-  about: string | null;
-  sender: string | null;
-  actor: string | null;
-  details: Record<string, unknown>;
-}
-
 /** A link of the hash chain over all entries; `hash`: SHA-256 in hex. */
 interface Link {
   seq: number;
@@ -99,11 +88,14 @@ export function createAuditStore(query: Database['query']) {
       return affects('find_client_use', text, [`client:${name}`, network]);
     },
 
-    /** Appends up to `most` entries to the hash chain and returns them. Returns none while another process appends. */
+    /**
+     * Appends up to `most` entries to the hash chain and returns them, without personal data: `about` and `sender` are
+     * random ids of the user and the sender. Returns none while another process appends.
+     */
     link(most: number) {
       const text = `SELECT seq::float8 AS seq, hash, id::float8 AS id, at, event, about, sender, actor, details
                     FROM auth.link_audit($1)`;
-      return rows<LinkedEntry>('link_audit', text, [most]);
+      return rows<Link>('link_audit', text, [most]);
     },
 
     /** Calls `onLink` for each correct link. Returns the number of entries without a link yet, or the first fault. */

@@ -4,7 +4,7 @@ type Entry = { position: number; id: number; deleted_at: Date };
 
 /** Stores the feed of deleted users, which a trigger of auth.user fills. All functions throw the errors of `query`. */
 export function createDeletedUserStore(query: Database['query']) {
-  const { rows, first, run } = statements(query);
+  const { rows, first, affects, run } = statements(query);
   return {
     /** Records that `reader` has erased the users up to the position `after`. Returns up to 1,000 later ones. */
     async listAfter(after: number, reader: string) {
@@ -39,10 +39,7 @@ export function createDeletedUserStore(query: Database['query']) {
       await run('erase_audit_persons', 'SELECT auth.erase_audit_persons($1)', [ids]);
     },
 
-    async has(id: number): Promise<boolean> {
-      const text = 'SELECT FROM auth.deleted_user WHERE id = $1';
-      return (await rows('find_deleted_user', text, [id])).length > 0;
-    },
+    has: (id: number) => affects('find_deleted_user', 'SELECT FROM auth.deleted_user WHERE id = $1', [id]),
 
     /** Adds a user who does not exist to the feed. */
     add: (id: number) => run('add_deleted_user', 'SELECT auth.add_deleted_user($1)', [id]),

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { internalPortOffset, portOf, type ServiceName } from '@content-platform/contract/services';
-import { isRedisUrl, redisForms } from './redis-address.ts';
+import { parseRedisUrl, redisForms } from './redis-address.ts';
 
 /** The configuration is invalid; `message` is one line that names the setting. */
 export class ConfigError extends Error {}
@@ -35,6 +35,18 @@ export function url(...schemes: string[]) {
   return z
     .string(allowed)
     .refine((value) => URL.canParse(value) && schemes.includes(new URL(value).protocol), allowed);
+}
+
+/** A text for which `parse` does not throw. `allowed` describes it. */
+export function parsable(parse: (value: string) => unknown, allowed: string) {
+  return z.string(allowed).refine((value) => {
+    try {
+      parse(value);
+      return true;
+    } catch {
+      return false;
+    }
+  }, allowed);
 }
 
 /** Comma-separated values; empty means none. */
@@ -81,9 +93,7 @@ export function commonConfig(defaultPort: number) {
 export const databaseUrl = url('postgres:', 'postgresql:').describe(
   'URL of the PostgreSQL database `platform`; must lead to the primary',
 );
-export const redisUrl = z
-  .string(redisForms)
-  .refine(isRedisUrl, redisForms)
+export const redisUrl = parsable(parseRedisUrl, redisForms)
   .default('redis://127.0.0.1:6379')
   .describe(
     'URL of Redis 7 or newer: `redis://…`, `redis-sentinel://…` or `redis-cluster://…`, with TLS `rediss…`',

@@ -53,14 +53,6 @@ export function parseRedisUrl(text: string): RedisAddress {
     : { form: 'cluster', nodes: hostsOf(hosts, 6_379), access };
 }
 
-export function isRedisUrl(text: string): boolean {
-  try {
-    return Boolean(parseRedisUrl(text));
-  } catch {
-    return false;
-  }
-}
-
 /** Returns Redis's password for sentinels, as user `default`: a sentinel without a password accepts any. */
 export function sentinelLogin({ password }: RedisAccess): RedisAccess {
   return password ? { username: 'default', password } : {};

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { ServiceName } from '@content-platform/contract/services';
+import { createBreaker, withTimeout } from './concurrency.ts';
 import { currentContext, traced } from './context.ts';
+import type { Logger } from './logger.ts';
 
 const tokenTimeoutMs = 1_000;
 /** A token is no longer sent when it expires in less than this time. */
@@ -61,5 +63,39 @@ export function createServiceFetch(authUrl: string, name: ServiceName, secret: s
     held = undefined;
     await response.body?.cancel();
     return send(url, init);
+  };
+}
+
+const postTimeoutMs = 1_000;
+
+/**
+ * Returns a function that posts JSON to an internal listener. It resolves with whether the reply was 204, within 1 s, and
+ * never rejects. After a failure one call a second is sent; `message`, which is then logged, names the consequence.
+ */
+export function createPost(url: string, fetchAsService: ServiceFetch, logger: Logger, message: string) {
+  const breaker = createBreaker(logger, message);
+
+  async function send(body: object): Promise<true> {
+    const response = await fetchAsService(url, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(postTimeoutMs),
+    });
+    await response.body?.cancel();
+    if (response.status !== 204) throw new Error(`${url} answered ${response.status}`);
+    return true;
+  }
+
+  return async (body: object): Promise<boolean> => {
+    if (!breaker.allows()) return false;
+    try {
+      if (!(await withTimeout(send(body), postTimeoutMs))) throw new Error(`${url} did not answer`);
+      breaker.report(true);
+      return true;
+    } catch (error) {
+      breaker.report(false, error);
+      return false;
+    }
   };
 }

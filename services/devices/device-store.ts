@@ -10,12 +10,6 @@ import type { Body, Device, registerFcmToken } from '@content-platform/contract'
 
 type Query = Database['query'];
 
-/** The outcome of a message to a token; `gone`: the push service no longer knows the token. */
-interface TokenFeedback {
-  token: string;
-  gone: boolean;
-}
-
 /** Maximum number of devices of a user. */
 export const maxDevices = 20;
 /** Days since the device was last seen. */
@@ -150,8 +144,8 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
       return run('unregister_device', text, [userId, hashOf(token)]);
     },
 
-    /** Removes the devices whose tokens are gone by any of their outcomes. Counts removed devices and tokens without one. */
-    async applyFeedback(feedback: readonly TokenFeedback[]): Promise<{ removed: number; unknown: number }> {
+    /** Removes devices whose token the push service no longer knows. Counts removed devices and tokens without one. */
+    async applyFeedback(feedback: readonly { token: string; gone: boolean }[]) {
       // Locks in a fixed order, so that two calls with the same tokens cannot deadlock.
       const text = `
         WITH told AS (

@@ -8,18 +8,13 @@ const minOrphanAgeMs = 3_600_000;
 /** The format of our keys. Other files in a folder or bucket are never deleted. */
 const ownKey = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-[a-z]+$/;
 
-interface Orphans {
-  /** Keys of files without a row. */
-  keys: string[];
-  /** Rows with missing files. */
-  rows: { id: number; object: string; missing: string[] }[];
-}
+type Orphans = Awaited<ReturnType<typeof findOrphans>>;
 
-/** Thrown if the table has rows but the store is empty, which means that it is the wrong store. */
-export class EmptyStoreError extends Error {}
-
-/** Compares the table with the store: the rows first, because files are stored before their row. Throws EmptyStoreError. */
-export async function findOrphans(files: FileStore, store: Store): Promise<Orphans> {
+/**
+ * Returns the keys of files without a row, and the rows with missing files. Reads the rows first, because files are
+ * stored before their row. Throws if the table has rows but the store is empty, because it is then the wrong store.
+ */
+export async function findOrphans(files: FileStore, store: Store) {
   const rows = new Map<string, { id: number; isHere: boolean; missing: Set<string> }>();
   for await (const file of files.all()) {
     rows.set(file.object, { id: file.id, isHere: file.isHere, missing: new Set(keysOf(file)) });
@@ -34,7 +29,7 @@ export async function findOrphans(files: FileStore, store: Store): Promise<Orpha
   }
   const here = [...rows].filter(([, { isHere }]) => isHere);
   if (seen === 0 && here.length > 0) {
-    throw new EmptyStoreError(
+    throw new Error(
       `The store has no files, but the table has ${here.length} rows: check that the settings name the right store.`,
     );
   }

@@ -30,11 +30,8 @@ export async function createWorkspace(root: string, remove = rm) {
       const failures: unknown[] = [];
       for (const name of await readdir(root)) {
         const folder = join(root, name);
-        const since = await stat(folder).then(
-          ({ mtimeMs }) => mtimeMs,
-          () => Date.now(),
-        );
-        if (Date.now() - since <= abandonedMs) continue;
+        const found = await stat(folder).catch(() => undefined);
+        if (!found || Date.now() - found.mtimeMs <= abandonedMs) continue;
         await remove(folder, { recursive: true, force: true }).catch((error) => failures.push(error));
       }
       if (failures.length > 0) throw failures[0];

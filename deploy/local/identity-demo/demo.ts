@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { ROOT } from '../config.ts';
-import { HOST, isFree } from '../ports.ts';
+import { HOST, isFree, isReady } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import type { ProcessSpec } from '../supervised.ts';
 
@@ -29,11 +29,7 @@ export async function prepareIdentityDemo(gatewayPort: number) {
     command: process.execPath,
     args: [main, String(port), `http://${HOST}:${gatewayPort}/api/identity/login/callback`],
     cwd: ROOT,
-    ready: async () => {
-      const url = `${issuer}/.well-known/openid-configuration`;
-      const reply = await fetch(url, { signal: AbortSignal.timeout(1_000) });
-      await reply.body?.cancel();
-    },
+    ready: () => isReady(`${issuer}/.well-known/openid-configuration`),
     readyWithinMs: 60_000,
     stopSignal: 'SIGTERM',
   };

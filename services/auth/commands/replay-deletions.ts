@@ -5,16 +5,13 @@ import { byCommand, eraseUser } from '../administration.ts';
 import { readLogsDatabaseUrl } from '../config.ts';
 import type { Command } from './command.ts';
 
-interface LoggedUser {
-  id: number;
-  deletedAt: Date;
-}
+type LoggedUser = { id: number; deletedAt: Date };
 
 async function readDeletedUsers(url: string): Promise<LoggedUser[]> {
   const logs = await openDatabase('auth', url, migrateLogs);
   const text =
     'SELECT id::float8 AS id, deleted_at AS "deletedAt" FROM logs.deleted_user ORDER BY deleted_user.id';
-  const read = logs.query<LoggedUser & Record<string, unknown>>('read_logged_users', text);
+  const read = logs.query<LoggedUser>('read_logged_users', text);
   return (await read.finally(logs.close)).rows;
 }
 

@@ -2,6 +2,7 @@ import { text as readAll } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import * as contract from '@content-platform/contract';
+import { ensureUser } from '../accounts.ts';
 import { addUser, byCommand, removeMfa } from '../administration.ts';
 import { readPasswordConfig } from '../config.ts';
 import { createPasswordPolicy } from '../passwords/password-policy.ts';
@@ -46,10 +47,7 @@ export const createUser: Command = async (args, context) => {
   const password = parseArgument('The password', newPassword, await readPassword(context));
   const problem = policy.findProblem(password, user);
   if (problem) throw new CommandError(`The password ${problem[0]!.toLowerCase()}${problem.slice(1)}`);
-  const created = await context.withAccounts(async ({ passwords, transaction }) => {
-    const passwordHash = await passwords.hash(password);
-    return transaction((stores) => addUser(stores, { ...user, passwordHash }, byCommand));
-  });
+  const created = await context.withAccounts((accounts) => ensureUser(accounts, { ...user, password }));
   if (!created) throw new CommandError(`A user with the address ${user.email} exists already.`);
   return `Created user ${created.id}, ${user.email} (${user.roles.join(', ')}).`;
 };

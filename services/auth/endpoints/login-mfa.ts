@@ -1,6 +1,5 @@
 import { HttpError, type Handler } from '@content-platform/chassis';
 import type { loginMfa as contract } from '@content-platform/contract';
-import { byUser } from '../audit-store.ts';
 import type { AuthContext } from '../context.ts';
 import type { FirstFactor, PendingLogin } from '../mfa/mfa-store.ts';
 import { acceptProof, type Proof, throttleProof } from '../mfa/second-factor.ts';
@@ -31,22 +30,10 @@ export function loginMfa(context: AuthContext): Handler<typeof contract> {
       const user = await confirmFirst(stores, userId, first);
       if (!user) return refused;
       const isTemporary = 'tempPasswordHash' in first;
-      const opened = await sessions.open(stores, user, {
-        device,
-        address,
-        mustChangePassword: isTemporary,
-        endsAt: isTemporary ? user.tempPasswordExpiresAt! : undefined,
-        origin: 'origin' in first ? first.origin : undefined,
-      });
+      const origin = 'origin' in first ? first.origin : undefined;
       const factor = proof.code !== undefined ? 'totp' : 'recovery code';
-      const details = {
-        session: opened.sessionId,
-        device,
-        factor,
-        ...(isTemporary && { password: 'temporary' }),
-        ...('origin' in first && { identity: first.origin.issuer }),
-      };
-      await stores.audit.add({ ...byUser(userId, address), event: 'login', details });
+      const session = { device, address, mustChangePassword: isTemporary, origin };
+      const opened = await sessions.open(stores, user, session, factor);
       return { ok: true, user, opened, isTemporary } as const;
     });
   }

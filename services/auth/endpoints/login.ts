@@ -1,6 +1,5 @@
 import { HttpError, type Handler } from '@content-platform/chassis';
 import type { login as contract } from '@content-platform/contract';
-import { byUser } from '../audit-store.ts';
 import type { AuthContext } from '../context.ts';
 import { mfaRequired } from '../mfa/second-factor.ts';
 import { isOutdated } from '../passwords/passwords.ts';
@@ -40,12 +39,7 @@ export function login(context: AuthContext): Handler<typeof contract> {
         : await stores.users.lockIfUnchanged(user.id, user.passwordHash);
       // The user may have set up a second factor since the check.
       if (!current || current.hasMfa) return undefined;
-      const endsAt = isTemporary ? current.tempPasswordExpiresAt! : undefined;
-      const session = { device, address, mustChangePassword: isTemporary, endsAt };
-      const opened = await sessions.open(stores, current, session);
-      const details = { session: opened.sessionId, device, ...(isTemporary && { password: 'temporary' }) };
-      await stores.audit.add({ ...byUser(user.id, address), event: 'login', details });
-      return opened;
+      return sessions.open(stores, current, { device, address, mustChangePassword: isTemporary });
     });
   }
 

@@ -4,11 +4,6 @@ import { clientName, type Client } from '../client-store.ts';
 import type { AuthContext } from '../context.ts';
 import type { Grant } from './grant.ts';
 
-interface ClientCredentials {
-  name: string;
-  secret: string;
-}
-
 const basic = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -23,7 +18,7 @@ function invalidClient(message: string, cause?: unknown): HttpError<'invalid_cli
 /** Decodes application/x-www-form-urlencoded. Throws URIError. */
 const formDecode = (value: string) => decodeURIComponent(value.replaceAll('+', ' '));
 
-function fromHeader(authorization: string): ClientCredentials {
+function fromHeader(authorization: string) {
   const encoded = basic.exec(authorization)?.[1];
   if (encoded === undefined) throw invalidClient('Authorization must be Basic here.');
   try {
@@ -40,7 +35,7 @@ function fromHeader(authorization: string): ClientCredentials {
 export function readClientCredentials(
   authorization: string | undefined,
   { client_id: name, client_secret: secret }: Pick<Body<typeof token>, 'client_id' | 'client_secret'>,
-): ClientCredentials {
+) {
   if (authorization === undefined) {
     if (name !== undefined && secret !== undefined) return { name, secret };
     throw invalidClient("Send the client's id and secret, in Authorization or in the body.");

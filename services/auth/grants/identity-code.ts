@@ -1,6 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
 import { HttpError } from '@content-platform/chassis';
-import { byUser } from '../audit-store.ts';
 import type { AuthContext } from '../context.ts';
 import { deviceName } from '../sessions/device-name.ts';
 import type { FoundCode } from '../identity/stores.ts';
@@ -71,8 +70,6 @@ export function identityCode({ database, sessions }: AuthContext): Grant {
     }
     const opened = await sessions.open(stores, user, { device, address, mustChangePassword: false, origin });
     await codes.markUsed(hash, opened.sessionId);
-    const details = { session: opened.sessionId, device, identity: issuer };
-    await audit.add({ ...byUser(userId, address), event: 'login', details });
     return { ...opened, scopes: scopesOf(user.roles) };
   }
 

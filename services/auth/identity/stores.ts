@@ -1,14 +1,10 @@
 import { statements, type Database } from '@content-platform/chassis';
+import type { Person } from './person.ts';
 
 /** A subject at an identity provider (OpenID Connect Core §5.7). */
 interface Subject {
   issuer: string;
   subject: string;
-}
-
-interface IdentityEmail {
-  email?: string | undefined;
-  emailVerified: boolean;
 }
 
 /** An identity of a user. null: no login since the release that added these columns. */
@@ -43,7 +39,7 @@ export function createIdentityStore(query: Database['query']) {
     },
 
     /** Stores the email of a login, and whether the provider verified it. */
-    updateEmail({ issuer, subject, email, emailVerified }: Subject & IdentityEmail) {
+    updateEmail({ issuer, subject, email, emailVerified }: Person) {
       const text =
         'UPDATE auth.identity SET email = $3, email_verified = $4 WHERE issuer = $1 AND subject = $2';
       return run('note_identity_email', text, [issuer, subject, email ?? null, emailVerified]);

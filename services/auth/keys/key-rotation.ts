@@ -1,5 +1,6 @@
-import { createHash, createPrivateKey, generateKeyPair } from 'node:crypto';
+import { createPrivateKey, generateKeyPair } from 'node:crypto';
 import { promisify } from 'node:util';
+import { calculateJwkThumbprint } from 'jose';
 import { ConfigError } from '@content-platform/chassis';
 import { retentionSeconds } from '../access-tokens.ts';
 import type { AuthDatabase } from '../stores.ts';
@@ -22,10 +23,7 @@ const generateRsaKey = promisify(generateKeyPair);
 async function generate(secret: string): Promise<NewSigningKey> {
   const { publicKey, privateKey } = await generateRsaKey('rsa', { modulusLength: 3072 });
   const { n, e } = publicKey.export({ format: 'jwk' }) as { n: string; e: string };
-  // The thumbprint (RFC 7638) requires this order of the members.
-  const kid = createHash('sha256')
-    .update(JSON.stringify({ e, kty: 'RSA', n }))
-    .digest('base64url');
+  const kid = await calculateJwkThumbprint({ kty: 'RSA', n, e });
   const plain = privateKey.export({ format: 'der', type: 'pkcs8' });
   return {
     publicJwk: { kty: 'RSA', use: 'sig', alg: 'RS256', kid, n, e },

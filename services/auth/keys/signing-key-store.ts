@@ -1,15 +1,9 @@
 import { statements, type Database } from '@content-platform/chassis';
+import type { jwks, Reply } from '@content-platform/contract';
 import { retentionSeconds } from '../access-tokens.ts';
 
 /** A published public key (RFC 7517). */
-export interface PublicJwk {
-  kty: 'RSA';
-  use: 'sig';
-  alg: 'RS256';
-  kid: string;
-  n: string;
-  e: string;
-}
+export type PublicJwk = Reply<typeof jwks>['body']['keys'][number];
 
 export interface NewSigningKey {
   publicJwk: PublicJwk;

@@ -1,17 +1,11 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { type KeySource, type Logger, unavailable } from '@content-platform/chassis';
+import { type Logger, unavailable } from '@content-platform/chassis';
 import type { AuthDatabase } from '../stores.ts';
 import { unsealPrivateKey, loadOrCreateKeys, signingKeyTimes } from './key-rotation.ts';
-import type { PublicJwk, StoredSigningKey } from './signing-key-store.ts';
+import type { StoredSigningKey } from './signing-key-store.ts';
 
 /** The current keys that sign access tokens and verify them in this service. */
-export interface SigningKeys extends KeySource {
-  /** The newest key that may sign now. Throws 503 if this process cannot decrypt any key. */
-  readonly current: { kid: string; privateKey: KeyObject };
-  readonly public: PublicJwk[];
-  /** Stops reading keys. */
-  close(): Promise<void>;
-}
+export type SigningKeys = Awaited<ReturnType<typeof loadSigningKeys>>;
 
 interface LoadedKey extends StoredSigningKey {
   publicKey: KeyObject;
@@ -30,7 +24,7 @@ export async function loadSigningKeys(
   secret: string,
   logger: Logger,
   times = signingKeyTimes,
-): Promise<SigningKeys> {
+) {
   let loaded: LoadedKey[] = [];
   let readAt = -Infinity;
   let failing = false;
@@ -84,7 +78,8 @@ export async function loadSigningKeys(
   const find = (kid: string) => loaded.find((key) => key.kid === kid)?.publicKey;
 
   return {
-    has: (kid) => find(kid) !== undefined,
+    has: (kid: string) => find(kid) !== undefined,
+    /** The newest key that may sign now. Throws 503 if this process cannot decrypt any key. */
     get current() {
       const now = performance.now();
       const key = loaded.find(({ privateKey, signsFrom }) => privateKey && signsFrom <= now);
@@ -94,7 +89,7 @@ export async function loadSigningKeys(
     get public() {
       return loaded.map(({ publicJwk }) => publicJwk);
     },
-    async get(kid) {
+    async get(kid: string) {
       const key = find(kid);
       if (key) return key;
       // A concurrent request may already have read the new key.

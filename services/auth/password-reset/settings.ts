@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { areAllSet } from '@content-platform/chassis';
+import { areAllSet, parsable } from '@content-platform/chassis';
 import { plainUrl } from '../identity/settings.ts';
 
 const smtpForm =
@@ -30,19 +30,9 @@ function smtpOptions(value: string) {
   };
 }
 
-function isSmtpUrl(value: string): boolean {
-  try {
-    return Boolean(smtpOptions(value));
-  } catch {
-    return false;
-  }
-}
-
 /** The settings of mails. All are required to enable them. */
 export const mailConfig = {
-  SMTP_URL: z
-    .string(smtpForm)
-    .refine(isSmtpUrl, smtpForm)
+  SMTP_URL: parsable(smtpOptions, smtpForm)
     .optional()
     .describe(
       'URL of the mail server: `smtp://user:password@host:587` (STARTTLS is required, except with `?tls=never`) or `smtps://…:465`; unset: users cannot reset a forgotten password',

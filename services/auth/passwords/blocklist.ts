@@ -3,10 +3,7 @@ import { hash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { ConfigError } from '@content-platform/chassis';
 
-export interface Blocklist {
-  size: number;
-  includes(password: string): boolean;
-}
+export type Blocklist = ReturnType<typeof readBlocklist>;
 
 const maxMegabytes = 64;
 const pieceBytes = 65_536;
@@ -69,7 +66,7 @@ function readKeys(path: string): BigUint64Array {
 }
 
 /** Reads a file with one password or SHA-1 of a password on each line. Throws ConfigError. */
-export function readBlocklist(path: string): Blocklist {
+export function readBlocklist(path: string) {
   let keys: BigUint64Array;
   try {
     keys = readKeys(path);
@@ -78,7 +75,7 @@ export function readBlocklist(path: string): Blocklist {
   }
   return {
     size: keys.length,
-    includes(password) {
+    includes(password: string): boolean {
       const key = keyOfPassword(password);
       let [low, high] = [0, keys.length];
       while (low < high) {

@@ -7,12 +7,7 @@ const longestMs = 3_000;
 const memoryMs = 60_000;
 
 /** The clock; tests replace it. `now` in ms. */
-interface FailureClock {
-  now(): number;
-  sleep(ms: number): Promise<unknown>;
-}
-
-const systemClock: FailureClock = { now: () => performance.now(), sleep };
+const systemClock = { now: () => performance.now(), sleep: (ms: number): Promise<unknown> => sleep(ms) };
 
 /** Await it last before returning a failure. `start` is the performance.now() time at which the request arrived. */
 export type EqualizeFailureTime = (start: number) => Promise<void>;

@@ -72,6 +72,8 @@ export type SessionStore = ReturnType<typeof createSessionStore>;
 export function createSessionStore(query: Database['query']) {
   const { rows, first, affects, run } = statements(query);
   const revocations = createRevocationStore(query);
+  /** Selects the session $2 of the user $1 if it is live. */
+  const liveSession = 'user_id = $1 AND id = $2 AND ended_at IS NULL AND ends_at > now()';
 
   /** Ends the user's live sessions that match `condition`; returns false if there are none. */
   async function end(userId: number, condition: string, ...values: unknown[]): Promise<boolean> {
@@ -184,24 +186,19 @@ export function createSessionStore(query: Database['query']) {
       return affects('find_session_of_network', text, [userId, network]);
     },
 
-    isLive(userId: number, id: number) {
-      const text = `SELECT FROM auth.session
-                    WHERE user_id = $1 AND id = $2 AND ended_at IS NULL AND ends_at > now()`;
-      return affects('find_live_session', text, [userId, id]);
-    },
+    isLive: (userId: number, id: number) =>
+      affects('find_live_session', `SELECT FROM auth.session WHERE ${liveSession}`, [userId, id]),
 
     /** Returns whether the session is live and proved the identity of its user in the last 15 minutes. */
     isRecent(userId: number, id: number) {
-      const text = `SELECT FROM auth.session
-                    WHERE user_id = $1 AND id = $2 AND ended_at IS NULL AND ends_at > now()
+      const text = `SELECT FROM auth.session WHERE ${liveSession}
                       AND greatest(created_at, reauthenticated_at) > now() - make_interval(secs => $3)`;
       return affects('find_recent_session', text, [userId, id, recentSeconds]);
     },
 
     /** Makes the session a recent login; returns false if it has ended. */
     markRecent(userId: number, id: number) {
-      const text = `UPDATE auth.session SET reauthenticated_at = now()
-                    WHERE user_id = $1 AND id = $2 AND ended_at IS NULL AND ends_at > now()`;
+      const text = `UPDATE auth.session SET reauthenticated_at = now() WHERE ${liveSession}`;
       return affects('reauthenticate_session', text, [userId, id]);
     },
 

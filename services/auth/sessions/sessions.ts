@@ -1,12 +1,15 @@
 import { createHmac } from 'node:crypto';
 import { HttpError } from '@content-platform/chassis';
 import type { AccessTokens } from '../access-tokens.ts';
+import { byUser } from '../audit-store.ts';
 import { isToken, randomToken, sha256 } from './opaque-token.ts';
 import { maxChainSteps, type NewSession, type FoundToken, type SessionStore } from './session-store.ts';
 import type { AuthDatabase, Stores } from '../stores.ts';
 import type { User } from '../user-store.ts';
 
 type Reason = 'expired' | 'revoked' | 'reused' | 'unknown';
+
+type Login = Omit<NewSession, 'userId' | 'endsAt'>;
 
 /** RFC 6749 §5.2. The reason tells a client whether to ask for a login or to warn the user of a theft. */
 export function invalidGrant(reason: Reason): HttpError<'invalid_grant'> {
@@ -48,11 +51,21 @@ export function createSessions(
   }
 
   return {
-    /** Opens a session. Call it in the transaction of the login, which has locked the user. */
-    async open({ sessions }: Stores, user: User, session: Omit<NewSession, 'userId'>) {
+    /** Opens a session and records the login. Call it in the transaction of the login, which has locked the user. */
+    async open({ sessions, audit }: Stores, user: User, login: Login, factor?: string) {
+      const { device, address, mustChangePassword, origin } = login;
       const refreshToken = randomToken();
-      const sessionId = await sessions.open({ ...session, userId: user.id }, sha256(refreshToken));
-      const accessToken = tokens.forUser(user, sessionId, session.mustChangePassword);
+      const endsAt = mustChangePassword ? user.tempPasswordExpiresAt! : undefined;
+      const sessionId = await sessions.open({ ...login, userId: user.id, endsAt }, sha256(refreshToken));
+      const details = {
+        session: sessionId,
+        device,
+        ...(factor && { factor }),
+        ...(mustChangePassword && { password: 'temporary' }),
+        ...(origin && { identity: origin.issuer }),
+      };
+      await audit.add({ ...byUser(user.id, address), event: 'login', details });
+      const accessToken = tokens.forUser(user, sessionId, mustChangePassword);
       return { accessToken, refreshToken, sessionId };
     },
 

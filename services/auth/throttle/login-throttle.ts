@@ -44,12 +44,6 @@ interface Attempt {
   windowMs?: number;
 }
 
-interface ThrottledOutcome<T> {
-  outcome: T;
-  /** The error for a wrong attempt from a known network, if other networks would have to wait. */
-  limited: HttpError<'rate_limited'> | undefined;
-}
-
 export type LoginThrottle = ReturnType<typeof createLoginThrottle>;
 
 function tooMany(waitMs: number): HttpError<'rate_limited'> {
@@ -74,11 +68,14 @@ function tooMany(waitMs: number): HttpError<'rate_limited'> {
  */
 export function createLoginThrottle(update: UpdateFailures, backoff = loginBackoff) {
   return {
-    /** `check` resolves with `ok: false` for a wrong password. Throws 429 if the attempt has to wait. */
+    /**
+     * `check` resolves with `ok: false` for a wrong password. Throws 429 if the attempt has to wait. `limited` is the
+     * error for a wrong attempt from a known network, if other networks would have to wait.
+     */
     async run<T extends { ok: boolean }>(
       { account, address, isKnown, windowMs }: Attempt,
       check: () => Promise<T>,
-    ): Promise<ThrottledOutcome<T>> {
+    ) {
       const network = networkOf(address);
       const site = networkOf(address, 48);
       const hash = createHash('sha256').update(account).digest('base64url');

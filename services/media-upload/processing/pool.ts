@@ -143,11 +143,8 @@ export function createPool(options: PoolOptions) {
     async close(): Promise<void> {
       isClosed = true;
       stopWatching();
-      const ended = [...workers].map(async (worker) => {
-        worker.kill('closed');
-        await worker.ended;
-      });
-      await Promise.all(ended);
+      for (const worker of workers) worker.kill('closed');
+      await Promise.all(Array.from(workers, ({ ended }) => ended));
     },
   };
 }

@@ -65,19 +65,14 @@ async function placeholderOf(image: Pixels): Promise<string> {
   return Buffer.from(rgbaToThumbHash(info.width, info.height, data)).toString('base64');
 }
 
-/** Returns the sides of the upright image. */
-async function sidesOf(file: Buffer): Promise<Sides> {
-  const { autoOrient } = await sharp(file).metadata();
-  return { width: autoOrient.width, height: autoOrient.height };
-}
-
 /** Makes each variant from the pixels of the next larger one, so that none has other data of the upload. Throws Unreadable. */
 export async function makeVariants(
   file: Buffer,
   { folder, sides }: Job,
   mime: string,
 ): Promise<ProcessedImage> {
-  const whole = await sidesOf(file);
+  // The sides of the upright image.
+  const { autoOrient: whole } = await sharp(file).metadata();
   const large = await decode(file, mime, sides.large, whole);
   const medium = await pixels(fit(from(large), sides.medium, whole));
   const thumb = await pixels(fit(from(medium), sides.thumb, whole));

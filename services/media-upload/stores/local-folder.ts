@@ -3,7 +3,12 @@ import { access, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises
 import { join } from 'node:path';
 import { readFlags, type Store } from './store.ts';
 
-const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';
+/** Resolves with undefined if the file does not exist. */
+const ifExists = <T>(work: Promise<T>): Promise<T | undefined> =>
+  work.catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
 
 /** Flushes a file or folder to the disk. */
 async function sync(path: string): Promise<void> {
@@ -30,21 +35,13 @@ export async function createLocalFolderStore(folder: string): Promise<Store> {
       await sync(folder);
     },
     async get(key, range) {
-      try {
-        const handle = await open(pathOf(key), readFlags);
-        return handle.createReadStream({ ...range });
-      } catch (error) {
-        if (isMissing(error)) return undefined;
-        throw error;
-      }
+      const handle = await ifExists(open(pathOf(key), readFlags));
+      return handle?.createReadStream({ ...range });
     },
     remove: (key) => rm(pathOf(key), { force: true }),
     async *list() {
       for await (const { name } of await opendir(folder)) {
-        const found = await stat(pathOf(name)).catch((error: unknown) => {
-          if (isMissing(error)) return undefined;
-          throw error;
-        });
+        const found = await ifExists(stat(pathOf(name)));
         if (found?.isFile()) yield { key: name, ageMs: Date.now() - found.ctimeMs };
       }
     },
