@@ -5,20 +5,18 @@ import type { Job } from 'kubernetes-types/batch/v1.d.ts';
 import { parse } from 'yaml';
 import { services } from '@content-platform/contract';
 import { ROOT } from '../local/config.ts';
+import { compose } from '../testing/compose.ts';
 import { render } from './testing/render.ts';
 import { environmentOf, find, podOf } from './testing/resources.ts';
 
 const read = (...path: string[]) => readFileSync(join(ROOT, ...path), 'utf8');
 const production = render(join(import.meta.dirname, 'overlays', 'production'));
-const compose = parse(read('docker-compose.yml')) as {
-  services: Record<string, { image: string; environment: Record<string, string> }>;
-};
 const script = read('deploy', 'compose', 'kafka-users.sh');
 const environment = (name: string) => environmentOf(find(production, 'Deployment', name)!, production);
 
 test('content-cache logs in to Kafka over TLS, as the user of Compose with the rights of Compose', () => {
   const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: user } =
-    compose.services['content-cache']!.environment;
+    compose.services['content-cache']!.environment!;
   expect(environment('content-cache')).toMatchObject({
     KAFKA_SSL: 'true',
     KAFKA_SASL_MECHANISM: mechanism,

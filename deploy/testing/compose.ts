@@ -5,6 +5,7 @@ import { ROOT } from '../local/config.ts';
 
 /** A container of docker-compose.yml, as far as tests look at it. */
 export interface Container {
+  image?: string;
   build?: { args?: { SERVICE?: string } };
   environment?: Record<string, string | number | undefined>;
   networks: string[];

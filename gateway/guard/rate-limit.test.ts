@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { HttpError, redisTimeoutMs } from '@content-platform/chassis';
 import { startRedis } from '../../test/support/redis-server.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
 import type { TestGatewayOptions } from '../testing/gateway.ts';
 import { machineToken, mint } from '../testing/tokens.ts';
@@ -12,11 +13,7 @@ import { rateLimitAddress } from './head.ts';
 import { maxInFlight } from './rate-limit.ts';
 
 const fixture = useTestGateway();
-let redis: Awaited<ReturnType<typeof startRedis>>;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
+const redis = useStarted(startRedis, ({ stop }) => stop());
 beforeEach(async () => void (await redis.admin.flushall()));
 
 /** Starts a gateway that is connected to Redis; addresses come from X-Forwarded-For. */

@@ -11,11 +11,12 @@ import {
   createJwksClient,
   type SlowRequest,
 } from '@content-platform/chassis';
+import { startJwksServer } from '@content-platform/chassis/testing/jwks-server.ts';
 import { createGateway, type GatewayOptions } from '../app.ts';
 import { createGatewayMetrics } from '../metrics.ts';
 import { createRateLimits } from '../guard/rate-limit.ts';
 import { serverOptions, timeouts, type Timeouts } from '../timeouts.ts';
-import { issuer, startKeyServer } from './tokens.ts';
+import { issuer, testKey } from './tokens.ts';
 
 export interface TestGatewayOptions extends Partial<Omit<GatewayOptions, 'timeouts'>> {
   redisUrl?: string;
@@ -41,7 +42,7 @@ export async function startGateway({
   const nowhere = Object.fromEntries(endpoints.map(({ service }) => [service, 'http://127.0.0.1:1']));
   const { gateway: _, ...services } = { ...nowhere, ...options.services };
   const metrics = createGatewayMetrics(createMetrics('gateway'), endpoints, Object.keys(services));
-  const keyServer = await startKeyServer();
+  const keyServer = await startJwksServer(testKey);
   const keys = createJwksClient(keyServer.url, logger);
   const redis = redisUrl === undefined ? undefined : createRedis(redisUrl, logger);
   if (redis) (redis as Redis).options.commandTimeout = redisTimeout;
@@ -73,7 +74,7 @@ export async function startGateway({
     async close() {
       stop();
       await keys.close();
-      keyServer.close();
+      keyServer.stop();
       redis?.disconnect();
       server.close();
       server.closeAllConnections();

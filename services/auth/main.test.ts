@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { hash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,21 +6,17 @@ import { join } from 'node:path';
 import { changePassword, jwks, login, me } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { startService, type Program } from '../../test/support/programs.ts';
-import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
+import { createTestDatabase } from '../../test/support/test-database.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
 import { ensureUser, withAccounts } from './accounts.ts';
 import { keySecret } from './testing/start-auth.ts';
 
 const started = new Set<Program>();
-let own: TestDatabase;
-
-beforeAll(async () => {
-  own = await createTestDatabase();
-});
+const own = useStarted(createTestDatabase, ({ drop }) => drop());
 afterEach(() => {
   for (const { child } of started) child.kill('SIGKILL');
 });
-afterAll(() => own.drop());
 
 async function start(env: Record<string, string> = {}) {
   const settings = { DATABASE_URL: own.url, AUTH_KEY_SECRET: keySecret, ...env };

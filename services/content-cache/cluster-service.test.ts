@@ -1,16 +1,16 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { startCluster, type ClusterMember, type RedisCluster } from '../../test/support/redis-cluster.ts';
+import { startCluster, type ClusterMember } from '../../test/support/redis-cluster.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
 import { read, useTestStores } from './testing/test-stores.ts';
 
 const world = useTestStores();
-let cluster: RedisCluster;
-beforeAll(async () => {
-  cluster = await startCluster({ replicas: 0 });
-});
-afterAll(() => cluster.stop());
+const cluster = useStarted(
+  () => startCluster({ replicas: 0 }),
+  ({ stop }) => stop(),
+);
 
 test('stores the clears of a lost primary, and carries them out on that primary before reads use it', async () => {
   const service = await world.service({ redisUrl: cluster.url, env: { CACHE_UNMANAGED_KEYS: 'none' } });

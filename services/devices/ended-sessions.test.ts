@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { randomInt, randomUUID } from 'node:crypto';
 import { holdOpen, untilBlocked } from '../../test/support/locks.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
 import { followEndedSessions } from './ended-sessions.ts';
-import { openDevices, type TestDevices } from './testing/devices.ts';
+import { openDevices } from './testing/devices.ts';
 
-let own: TestDevices;
-beforeAll(async () => void (own = await openDevices()));
-afterAll(() => own.close());
+const own = useStarted(openDevices, ({ close }) => close());
 
 /** Auth's feed. */
 let ended: { position: number; sessionId: number }[];

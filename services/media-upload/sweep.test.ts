@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { execFile } from 'node:child_process';
+import { beforeEach, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { bareEnvironment } from '../../test/support/processes.ts';
+import { startProgram } from '../../test/support/programs.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import type { StoredFile, Store } from './stores/store.ts';
 import { deleteOrphans, findOrphans } from './sweep.ts';
-import { newFile, createMediaFixture, type MediaFixture } from './testing/media-fixture.ts';
+import { newFile, createMediaFixture } from './testing/media-fixture.ts';
 
-let scene: MediaFixture;
-beforeAll(async () => {
-  scene = await createMediaFixture();
-});
-afterAll(() => scene?.close());
+const scene = useStarted(createMediaFixture, ({ close }) => close());
 
 const hourMs = 3_600_000;
 /** The store, with all files older than they really are. */
@@ -123,17 +118,9 @@ test('reads more rows than one page', async () => {
   expect((await findOrphans(scene.files, scene.store)).rows).toHaveLength(2_500);
 });
 
-const admin = fileURLToPath(new URL('admin.ts', import.meta.url));
-function run(args: readonly string[], env: Record<string, string> = {}) {
-  const settings = { DATABASE_URL: scene.databaseUrl, MEDIA_FOLDER: scene.folder, ...env };
-  return new Promise<{ code: unknown; stdout: string; stderr: string }>((resolve) =>
-    execFile(
-      process.execPath,
-      [admin, ...args],
-      { env: { ...bareEnvironment, ...settings } },
-      (error, stdout, stderr) => resolve({ code: error?.code ?? 0, stdout, stderr }),
-    ),
-  );
+function run(args: readonly string[], more: Record<string, string> = {}) {
+  const env = { DATABASE_URL: scene.databaseUrl, MEDIA_FOLDER: scene.folder, ...more };
+  return startProgram('services/media-upload/admin.ts', { args, env }).ended;
 }
 
 test('the command lists the orphans, and deletes them only with --delete', async () => {

@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { createDatabase, createLogger, createMetrics, createSlowLog } from '@content-platform/chassis';
 import { createTestDatabase } from '../../test/support/test-database.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
 import { createSlowLogStore } from './slow-log-store.ts';
 
 const logger = createLogger('pulse', 'silent');
 const metrics = createMetrics('pulse');
-let testDatabase: Awaited<ReturnType<typeof createTestDatabase>>;
-beforeAll(async () => void (testDatabase = await createTestDatabase()));
-afterAll(() => testDatabase.drop());
+const testDatabase = useStarted(createTestDatabase, ({ drop }) => drop());
 
 test('returns nothing before the first slow row, then groups with the newest first and their newest trace', async () => {
   const database = createDatabase({ url: testDatabase.url, logger, metrics });

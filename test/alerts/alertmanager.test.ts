@@ -20,13 +20,8 @@ afterAll(() => alertmanager?.stop());
 
 type Labels = Record<string, string>;
 
-function post(alerts: Labels[], more: Labels = {}): Promise<Response> {
-  return fetch(`http://${alertmanager.address}/api/v2/alerts`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify(alerts.map((labels) => ({ labels, ...more }))),
-  });
-}
+const post = (alerts: Labels[], more: Labels = {}) =>
+  alertmanager.send(alerts.map((labels) => ({ labels, ...more })));
 
 /** Fires the alerts and expects that exactly `expected` are sent, as `name service`. Alertmanager inhibits with a delay. */
 async function expectSent(alerts: Labels[], expected: string[]): Promise<void> {

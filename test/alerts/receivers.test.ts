@@ -21,19 +21,9 @@ afterAll(async () => {
 });
 
 test('an alert reaches the webhook, Slack and each email address, also when it ends', async () => {
-  const send = (more: object) =>
-    fetch(`http://${alertmanager.address}/api/v2/alerts`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify([
-        {
-          labels: { alertname: 'ServiceDown', service: 'auth' },
-          annotations: { summary: 'auth is down', runbook_url: 'https://example.com/runbooks#servicedown' },
-          ...more,
-        },
-      ]),
-    });
-  await send({});
+  const labels = { alertname: 'ServiceDown', service: 'auth' };
+  const annotations = { summary: 'auth is down', runbook_url: 'https://example.com/runbooks#servicedown' };
+  await alertmanager.send([{ labels, annotations }]);
   await until('the webhook was called', () => webhook.notified()['ServiceDown'] === 'auth is down');
   const isIn =
     (texts: unknown[], ...words: string[]) =>
@@ -42,7 +32,7 @@ test('an alert reaches the webhook, Slack and each email address, also when it e
   await until('Slack has it', isIn(receivers.slackTexts, 'FIRING', 'auth is down', '#servicedown'));
   for (const address of ['ops@example.com', 'sre@example.com'])
     await until(`${address} has it`, isIn(receivers.mails, address, 'FIRING', 'auth is down'));
-  await send({ endsAt: new Date().toISOString() });
+  await alertmanager.send([{ labels, annotations, endsAt: new Date().toISOString() }]);
   await until('the webhook was called', () => webhook.firing().length === 0);
   await until('Slack has the end', isIn(receivers.slackTexts, 'RESOLVED'));
   await until('the mail of the end is there', isIn(receivers.mails, 'RESOLVED'));

@@ -23,16 +23,8 @@ export function pin(pid: number, core: number): void {
   }
 }
 
-export interface TestSystem {
-  gateway: string;
-  /** The internal listener of the gateway. */
-  internal: string;
-  /** Process IDs of gateway and content-cache. */
-  pids: Record<string, number>;
-}
-
 /** Starts a gateway, and a content-cache behind it unless `light` is the URL of another upstream. */
-export async function startTestSystem(auth: string, { light }: { light?: string } = {}): Promise<TestSystem> {
+export async function startTestSystem(auth: string, { light }: { light?: string } = {}) {
   const [port, cachePort] = [await freeRow(1), await freeRow(1)];
   const { postgres, logs, redis } = stack();
   const contentCache = light ?? `http://127.0.0.1:${cachePort}`;
@@ -47,10 +39,13 @@ export async function startTestSystem(auth: string, { light }: { light?: string 
   await until('the gateway is ready', () => isReady(port));
   return {
     gateway: `http://127.0.0.1:${port}`,
+    /** The internal listener of the gateway. */
     internal: `http://127.0.0.1:${port + internalPortOffset}`,
+    /** Process IDs of gateway and content-cache. */
     pids,
   };
 }
+export type TestSystem = Awaited<ReturnType<typeof startTestSystem>>;
 
 /** Returns the versions that the stack's stores report. Leaves a connection open for `closeRecords`. */
 export async function stackVersions(): Promise<Record<string, string>> {

@@ -4,10 +4,11 @@ import { updateLetterSkippedWebform } from '@content-platform/contract';
 import { emails, newUser, password } from '../support/accounts.ts';
 import { openBrowser } from '../support/chromium.ts';
 import { announce, closeEvents } from '../support/events.ts';
+import { newFailedJob } from '../support/failed-jobs.ts';
 import { read } from '../support/platform.ts';
 import { findings, openTab, signIn, type Watched } from '../support/pulse-browser.ts';
 import { readPulse } from '../support/pulse.ts';
-import { closeRecords, database, freshId } from '../support/records.ts';
+import { closeRecords, database } from '../support/records.ts';
 import { sendSlowRequest } from '../support/slow-request.ts';
 import { stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
@@ -50,15 +51,8 @@ async function isSignedIn(page: Page): Promise<void> {
   expect(await page.locator('[role=alert]:visible').allTextContents()).toEqual([]);
 }
 
-/** Creates a failed job that succeeds on retry, of a class that no other test retries. */
-async function makeFailedJob(error = 'as it was'): Promise<number> {
-  const { rows } = await database().query<{ id: string }>(
-    `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", key, value, model, message_at)
-     VALUES ('invalid_event', $3, 'cache-invalidation', 0, $1, NULL, $2, 'webform', 0) RETURNING id`,
-    [freshId(), Buffer.from('{"model":"webform","id":1}'), error],
-  );
-  return Number(rows[0]!.id);
-}
+/** Creates a failed job of a class that no other test retries. */
+const makeFailedJob = (error = 'as it was') => newFailedJob('invalid_event', error);
 
 beforeAll(async () => {
   browser = await openBrowser();

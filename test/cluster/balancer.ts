@@ -2,16 +2,11 @@ import { request } from 'node:http';
 import { startHttpServer } from '../support/http-server.ts';
 import { until } from '../support/wait.ts';
 
-/** A round-robin load balancer before several gateways. */
-export interface Balancer {
-  readonly url: string;
-  /** Sends new requests to these gateways. Resolves once no request to another gateway is in progress. */
-  use(gateways: string[]): Promise<void>;
-  stop(): void;
-}
-
-/** Never retries a request or reuses a connection, so that clients see every error of a gateway. */
-export async function startBalancer(): Promise<Balancer> {
+/**
+ * Starts a round-robin load balancer before several gateways. It never retries a request or reuses a connection, so that
+ * clients see every error of a gateway.
+ */
+export async function startBalancer() {
   let gateways: string[] = [];
   let turn = 0;
   const underWay = new Map<string, number>();
@@ -35,7 +30,8 @@ export async function startBalancer(): Promise<Balancer> {
   });
   return {
     url: origin,
-    async use(next) {
+    /** Sends new requests to these gateways. Resolves once no request to another gateway is in progress. */
+    async use(next: string[]): Promise<void> {
       gateways = next;
       await until('the other gateways have answered', () =>
         [...underWay].every(([gateway, open]) => open === 0 || next.includes(gateway)),
@@ -44,3 +40,4 @@ export async function startBalancer(): Promise<Balancer> {
     stop: close,
   };
 }
+export type Balancer = Awaited<ReturnType<typeof startBalancer>>;

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { errorsOf, type Endpoint, type ErrorCode } from '@content-platform/contract';
 import { call, checkError, isError, type Answer, type CallOptions } from '@content-platform/contract/client';
 import { stack } from '../support/stack.ts';
@@ -90,7 +90,7 @@ function encode(
 /**
  * Defines the tests of one endpoint, which call it through the gateway. What the contract alone defines is tested in
  * the same way for every endpoint; `tests` adds the rest. The last test fails if a documented response was never
- * returned.
+ * returned. Closes the connections of test/support/records.ts afterwards.
  */
 export function describeEndpoint<E extends Endpoint>(
   endpoint: E,
@@ -136,6 +136,7 @@ export function describeEndpoint<E extends Endpoint>(
   };
 
   describe(`${endpoint.method} ${endpoint.path}`, () => {
+    afterAll(closeRecords);
     if (endpoint.access !== 'public') protectedTests(endpoint, example, subject);
     if (endpoint.body) {
       bodyTests(endpoint, example, subject);
@@ -242,7 +243,6 @@ function protectedTests<E extends Endpoint>(endpoint: E, example: FullExample, {
       await ageSession(token);
       const { error } = await send({ ...body, headers: { Authorization: `Bearer ${token}` } });
       expect(error?.error).toBe('reauthentication_required');
-      await closeRecords();
     });
   }
   const outsider: Account = ['user', 'reader'].includes(String(endpoint.access)) ? 'machine' : 'user';

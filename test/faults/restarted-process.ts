@@ -7,13 +7,8 @@ import { until } from '../support/wait.ts';
 
 const pauseMs = 500;
 
-/** A process that is restarted whenever it ends, as by a service manager. */
-export interface RestartedProcess {
-  isUp(): boolean;
-  stop(): Promise<void>;
-}
-
-export async function startRestarted(spec: ProcessSpec): Promise<RestartedProcess> {
+/** Starts a process, and restarts it whenever it ends, as a service manager does. */
+export async function startRestarted(spec: ProcessSpec) {
   const { command, args, cwd, env, stopSignal, ready, name } = spec;
   let child: ChildProcess | undefined;
   const stopping = new AbortController();
@@ -31,7 +26,7 @@ export async function startRestarted(spec: ProcessSpec): Promise<RestartedProces
   await until(`${name} is ready`, () => ready().then(() => true));
   return {
     isUp: () => child !== undefined,
-    async stop() {
+    async stop(): Promise<void> {
       stopping.abort();
       child?.kill(stopSignal);
       await running;
@@ -39,3 +34,4 @@ export async function startRestarted(spec: ProcessSpec): Promise<RestartedProces
     },
   };
 }
+export type RestartedProcess = Awaited<ReturnType<typeof startRestarted>>;

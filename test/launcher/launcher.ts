@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,20 +11,10 @@ import { until } from '../support/wait.ts';
 /** A launcher that takes longer hangs. */
 export const limitMs = 300_000;
 
-export interface Launcher {
-  child: ChildProcess;
-  output: () => string;
-  /** Resolves once the output matches. */
-  printed: (pattern: RegExp) => Promise<RegExpExecArray>;
-  ended: Promise<number | null>;
-  /** Sends SIGINT to the whole process group, as Ctrl-C in a terminal does. */
-  interrupt: () => void;
-}
-
 export const newState = (): string => mkdtempSync(join(tmpdir(), 'launcher-test-'));
 
 /** Runs a command of the repository in a new process group. */
-export function launch(command: string[], env: Record<string, string | undefined>): Launcher {
+export function launch(command: string[], env: Record<string, string | undefined>) {
   const [program = '', ...args] = command;
   const removed = { STACK_FILE: undefined, NODE_OPTIONS: undefined, JEST_WORKER_ID: undefined };
   const child = spawn(program, args, {
@@ -40,13 +30,16 @@ export function launch(command: string[], env: Record<string, string | undefined
     child,
     output: () => text,
     ended,
+    /** Sends SIGINT to the whole process group, as Ctrl-C in a terminal does. */
     interrupt: () => process.kill(-(child.pid ?? 0), 'SIGINT'),
-    printed: (pattern) => {
+    /** Resolves once the output matches. */
+    printed: (pattern: RegExp) => {
       const found = (): RegExpExecArray => pattern.exec(text) ?? fail(`no ${pattern} in:\n${text}`);
       return Promise.race([until(`it prints ${pattern}`, found, limitMs), ended.then(found)]);
     },
   };
 }
+export type Launcher = ReturnType<typeof launch>;
 
 function fail(message: string): never {
   throw new Error(message);

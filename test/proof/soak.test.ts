@@ -10,7 +10,7 @@ import { fileOf, newImage } from '../support/media.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { proofSize } from '../support/proof-size.ts';
 import { startPrometheus, type Prometheus } from '../support/prometheus.ts';
-import { lookAt } from '../support/heap.ts';
+import { heapOf } from '../support/heap.ts';
 import { database } from '../support/records.ts';
 import { resourcesOf, type Resources } from '../support/resources.ts';
 import { writeResult } from '../support/results.ts';
@@ -105,7 +105,7 @@ async function sample(start: number, samples: Sample[]): Promise<void> {
 /** Returns each service's heap after a garbage collection, in bytes. */
 async function heaps(): Promise<Record<string, number>> {
   const found: Record<string, number> = {};
-  for (const name of Object.keys(stack().services)) found[name] = (await lookAt(pidOf(name))).heap;
+  for (const name of Object.keys(stack().services)) found[name] = await heapOf(pidOf(name));
   return found;
 }
 

@@ -32,6 +32,13 @@ export async function startAlertmanager(receivers: Receivers, certificate?: stri
   const server = await startServer(alertmanager, args, `http://${address}/-/ready`, env);
   return {
     address,
+    /** Sends alerts, as Prometheus does. */
+    send: (alerts: readonly object[]): Promise<Response> =>
+      fetch(`http://${address}/api/v2/alerts`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify(alerts),
+      }),
     async stop(): Promise<void> {
       await server.stop();
       await rm(folder, { recursive: true, force: true });

@@ -1,22 +1,8 @@
 import { once } from 'node:events';
 import { until } from './wait.ts';
 
-/** Memory of a process in bytes; `resources` keep it alive, for example sockets and timers. */
-export interface Held {
-  heap: number;
-  external: number;
-  rss: number;
-  sockets: number;
-  resources: number;
-}
-
 const inspector = 'http://127.0.0.1:9229/json/list';
-const held = `(() => {
-  const { heapUsed: heap, external, rss } = process.memoryUsage();
-  const names = process.getActiveResourcesInfo();
-  const sockets = names.filter((name) => name === 'TCPSocketWrap').length;
-  return { pid: process.pid, heap, external, rss, sockets, resources: names.length };
-})()`;
+const held = '({ pid: process.pid, heap: process.memoryUsage().heapUsed })';
 
 const addressOf = async (): Promise<string | undefined> => {
   const list = (await (await fetch(inspector)).json()) as { webSocketDebuggerUrl: string }[];
@@ -40,13 +26,16 @@ async function openSession(address: string) {
   };
 }
 
-/** Returns what remains after a garbage collection. SIGUSR1 opens the inspector on one port: one process at a time. */
-export async function lookAt(pid: number): Promise<Held> {
+/**
+ * Returns the used heap of a process after a garbage collection, in bytes. SIGUSR1 opens the inspector on one port: one
+ * process at a time.
+ */
+export async function heapOf(pid: number): Promise<number> {
   process.kill(pid, 'SIGUSR1');
   const session = await openSession(await until('its inspector is open', addressOf, 30_000));
   await session.ask('HeapProfiler.collectGarbage');
   const { result } = await session.ask('Runtime.evaluate', { expression: held, returnByValue: true });
-  const { pid: answered, ...found } = result!.value as Held & { pid: number };
+  const { pid: answered, heap } = result!.value as { pid: number; heap: number };
   const expression = "setTimeout(() => process.getBuiltinModule('inspector').close(), 50)";
   await session.ask('Runtime.evaluate', { expression });
   session.close();
@@ -57,5 +46,5 @@ export async function lookAt(pid: number): Promise<Held> {
     );
   await until('its inspector is closed', isClosed, 30_000);
   if (answered !== pid) throw new Error(`process ${answered} answered for ${pid}`);
-  return found;
+  return heap;
 }

@@ -5,7 +5,7 @@ import { stack } from './stack.ts';
 
 let pool: pg.Pool | undefined;
 
-/** Returns a pool for the platform database, as its owner. Call `closeRecords` after the file's tests. */
+/** Returns a pool for the platform database, as its owner. Call `closeRecords` afterwards; `describeEndpoint` does so. */
 export function database(): pg.Pool {
   if (!pool) {
     pool = new pg.Pool({ connectionString: stack().postgres, max: 4 });

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import {
   deleteFailedJob,
   deleteFailedJobs,
@@ -10,21 +10,10 @@ import {
 } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { newAddress, newUser, tokenOf } from '../../../test/support/accounts.ts';
+import { newFailedJob } from '../../../test/support/failed-jobs.ts';
 import { newLetter } from '../../../test/support/letters.ts';
-import { closeRecords, database, freshId } from '../../../test/support/records.ts';
 import { stack } from '../../../test/support/stack.ts';
 import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
-
-afterAll(closeRecords);
-
-async function newFailedJob(): Promise<number> {
-  const { rows } = await database().query<{ id: string }>(
-    `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", message_at)
-     VALUES ('too_large', '', 'cache-invalidation', 0, $1, 0) RETURNING id`,
-    [freshId()],
-  );
-  return Number(rows[0]!.id);
-}
 
 const queries = ['event=other', 'event=', 'user_id=0', 'user_id=x', 'actor=command'];
 
@@ -83,8 +72,8 @@ describeEndpoint(listAudit, { invalid: { queries } }, ({ ask }) => {
   test('lists who deleted failed jobs', async () => {
     const { gateway } = stack();
     const token = await tokenOf(gateway, 'sre');
-    const id = await newFailedJob();
-    await newFailedJob();
+    const id = await newFailedJob('too_large');
+    await newFailedJob('too_large');
     await call(gateway, deleteFailedJob, { params: { id }, token });
     const filter = { class: 'too_large', state: 'open' } as const;
     await call(gateway, deleteFailedJobs, { body: filter, token });

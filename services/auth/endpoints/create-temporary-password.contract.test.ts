@@ -1,14 +1,12 @@
-import { afterAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { linkIdentity, logIn, newUser, refresh, tokenOf } from '../../../test/support/accounts.ts';
-import { closeRecords } from '../../../test/support/records.ts';
 import { untilRefused } from '../../../test/support/revoked.ts';
 import { stack } from '../../../test/support/stack.ts';
 import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 const { gateway, services } = stack();
-afterAll(closeRecords);
 const new_password = 'eleven quiet herons read maps';
 
 const createTemporaryPasswordExample = {

@@ -1,17 +1,16 @@
-import { afterAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { newAddress, newUser, type OwnUser } from '../../../test/support/accounts.ts';
 import { newPushToken, register } from '../../../test/support/devices.ts';
 import { newLetter } from '../../../test/support/letters.ts';
 import { newImage, uploaded } from '../../../test/support/media.ts';
-import { closeRecords, database } from '../../../test/support/records.ts';
+import { database } from '../../../test/support/records.ts';
 import { stack } from '../../../test/support/stack.ts';
 import { userObjects } from '../../../test/support/user-objects.ts';
 import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 const { gateway } = stack();
-afterAll(closeRecords);
 
 async function fill({ id, email, password, token }: OwnUser) {
   const pushToken = newPushToken();

@@ -1,13 +1,11 @@
-import { afterAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { ageSession, emails, logIn, newUser, password } from '../../../test/support/accounts.ts';
-import { closeRecords } from '../../../test/support/records.ts';
 import { stack } from '../../../test/support/stack.ts';
 import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 const { gateway } = stack();
-afterAll(closeRecords);
 
 const reauthenticateExample = {
   body: { password },

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
@@ -15,11 +15,8 @@ import {
   tokenOf,
 } from '../../../test/support/accounts.ts';
 import { isAcceptedEverywhere, untilRefused } from '../../../test/support/revoked.ts';
-import { closeRecords } from '../../../test/support/records.ts';
 import { stack } from '../../../test/support/stack.ts';
 import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
-
-afterAll(closeRecords);
 
 const { gateway } = stack();
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll } from '@jest/globals';
+import { useStarted } from '../../../test/support/use-started.ts';
 import * as contract from '@content-platform/contract';
 import { client, createBrowser, type Person, startIdentityProvider } from '../../../test/support/identity.ts';
 import { type EvilProvider, useEvilProvider } from './evil-provider.ts';
@@ -116,12 +116,10 @@ export type IdentityFixture = Awaited<ReturnType<typeof startIdentityService>>;
 
 /** Starts the service before the tests of a file or block, and stops it afterwards. */
 export function useIdentityService(options: Options | (() => Options)): IdentityFixture {
-  const scene = {} as IdentityFixture;
-  beforeAll(async () => {
-    Object.assign(scene, await startIdentityService(typeof options === 'function' ? options() : options));
-  });
-  afterAll(() => scene.stop());
-  return scene;
+  return useStarted(
+    () => startIdentityService(typeof options === 'function' ? options() : options),
+    ({ stop }) => stop(),
+  );
 }
 
 /** Does the same with a scripted provider. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Readable, Writable } from 'node:stream';
-import { afterAll, beforeAll } from '@jest/globals';
+import { useStarted } from '../../../test/support/use-started.ts';
 import {
   createTokenVerifier,
   type Database,
@@ -190,10 +190,10 @@ export type TestAuth = Awaited<ReturnType<typeof startAuth>>;
 
 /** Starts the service before the tests of a file, and stops it afterwards. Only tests and hooks may use the result. */
 export function useAuth(options: Parameters<typeof startAuth>[0] = {}): TestAuth {
-  const auth = {} as TestAuth;
-  beforeAll(async () => void Object.assign(auth, await startAuth(options)));
-  afterAll(() => auth.stop());
-  return auth;
+  return useStarted(
+    () => startAuth(options),
+    ({ stop }) => stop(),
+  );
 }
 
 /** Returns the number of statements that the service ran under this name. */

@@ -5,7 +5,7 @@ import { call } from '@content-platform/contract/client';
 import { tokenOf } from '../../../test/support/accounts.ts';
 import { announce, closeEvents } from '../../../test/support/events.ts';
 import { clear, read } from '../../../test/support/platform.ts';
-import { closeRecords, database, freshId, save } from '../../../test/support/records.ts';
+import { database, freshId, save } from '../../../test/support/records.ts';
 import { stack } from '../../../test/support/stack.ts';
 import { until } from '../../../test/support/wait.ts';
 import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
@@ -19,7 +19,6 @@ beforeAll(() => void (redis = new Redis(stack().redis)));
 afterAll(async () => {
   redis.disconnect();
   await closeEvents();
-  await closeRecords();
 });
 
 async function cached(id: number, of: Model = model): Promise<void> {

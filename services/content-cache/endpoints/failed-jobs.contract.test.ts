@@ -3,7 +3,8 @@ import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { tokenOf } from '../../../test/support/accounts.ts';
 import { announce, closeEvents, type Sent } from '../../../test/support/events.ts';
-import { closeRecords, database, freshId, save } from '../../../test/support/records.ts';
+import { newFailedJob } from '../../../test/support/failed-jobs.ts';
+import { database, freshId, save } from '../../../test/support/records.ts';
 import { read } from '../../../test/support/platform.ts';
 import { stack } from '../../../test/support/stack.ts';
 import { until } from '../../../test/support/wait.ts';
@@ -21,24 +22,14 @@ async function jobOf({ partition, offset }: Sent): Promise<Job> {
 }
 
 /** Creates a job that succeeds on retry, as if an older version had not known the model. */
-async function retryableJob(id: number, model: contract.Model = 'webform'): Promise<number> {
-  const value = Buffer.from(JSON.stringify({ model, id }));
-  const { rows } = await database().query<{ id: string }>(
-    `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", key, value, model, message_at)
-     VALUES ('unknown_model', 'unknown model', 'cache-invalidation', 0, $1, NULL, $2, $3, 0) RETURNING id`,
-    [freshId(), value, model],
-  );
-  return Number(rows[0]!.id);
-}
+const retryableJob = (id: number, model: contract.Model = 'webform') =>
+  newFailedJob('unknown_model', 'unknown model', id, model);
 
 let example: Job;
 beforeAll(async () => {
   example = await jobOf(await announce('not json'));
 });
-afterAll(async () => {
-  await closeEvents();
-  await closeRecords();
-});
+afterAll(closeEvents);
 
 const badFilters = ['state=closed', 'model=x', 'since=yesterday'];
 const badQueries = [

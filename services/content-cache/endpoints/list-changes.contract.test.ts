@@ -1,10 +1,8 @@
-import { afterAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { listChanges } from '@content-platform/contract';
-import { closeRecords, database, freshId, remove, save } from '../../../test/support/records.ts';
+import { database, freshId, remove, save } from '../../../test/support/records.ts';
 import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
-
-afterAll(closeRecords);
 
 const queries = [
   'limit=0',

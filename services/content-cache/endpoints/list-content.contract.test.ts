@@ -1,9 +1,7 @@
-import { afterAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { listContent } from '@content-platform/contract';
-import { closeRecords, freshId, save } from '../../../test/support/records.ts';
+import { freshId, save } from '../../../test/support/records.ts';
 import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
-
-afterAll(closeRecords);
 
 const manyIds = (count: number) => Array.from({ length: count }, (_, index) => index + 1).join();
 const path = '/api/content/webform';

@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { models, readContent } from '@content-platform/contract';
 import { clientToken } from '../../../test/support/admin.ts';
 import { clear } from '../../../test/support/platform.ts';
-import { closeRecords, freshId, remove, save } from '../../../test/support/records.ts';
+import { freshId, remove, save } from '../../../test/support/records.ts';
 import { until } from '../../../test/support/wait.ts';
 import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 const model = 'webform';
 const id = freshId();
 beforeAll(() => save(model, id, 'First'));
-afterAll(closeRecords);
 
 const invalid = {
   paths: ['letter', 'Webform', '__proto__'].map((wrong) => `/api/content/${wrong}/12`),

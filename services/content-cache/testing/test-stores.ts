@@ -1,4 +1,4 @@
-import { afterAll, beforeAll } from '@jest/globals';
+import { useStarted } from '../../../test/support/use-started.ts';
 import pg from 'pg';
 import { createLogger, migrate, runRetention, type Database } from '@content-platform/chassis';
 import * as contract from '@content-platform/contract';
@@ -61,10 +61,7 @@ export async function startTestStores() {
 
 /** Starts the stores before the tests of a file, and closes them afterwards. Only tests and hooks may use the result. */
 export function useTestStores(): TestStores {
-  const world = {} as TestStores;
-  beforeAll(async () => void Object.assign(world, await startTestStores()));
-  afterAll(() => world.close());
-  return world;
+  return useStarted(startTestStores, ({ close }) => close());
 }
 
 /** Reads a record through the service. Returns the reply and the cache's outcome. */

@@ -1,15 +1,13 @@
-import { generateKeyPairSync } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { audience } from '@content-platform/chassis';
+import { createTestKey } from '@content-platform/chassis/testing/jwks-server.ts';
 import { startHttpServer } from '../../../test/support/http-server.ts';
 
-const kid = 'test';
 const issuer = 'http://platform.test';
 
 /** Starts an auth service that serves its keys and an empty revocation list; `token` signs with these keys. */
 export async function createTestTokens() {
-  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  const jwk = { ...publicKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256', kid };
+  const { kid, privateKey, jwk } = createTestKey('test');
   const { origin, close } = await startHttpServer(({ url }, response) => {
     const isKeys = url === '/.well-known/jwks.json';
     response.end(JSON.stringify(isKeys ? { keys: [jwk] } : { revocations: [], last: 0 }));

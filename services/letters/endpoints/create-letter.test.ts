@@ -52,16 +52,8 @@ test('repeats the reply for the same key, even if auth is unavailable; another l
 });
 
 test('creates no second letter if the connection breaks during the commit of the first', async () => {
-  const { transaction } = letters.database;
-  letters.database.transaction = async (work) => {
-    await transaction(work);
-    throw new Error('the connection broke after the commit');
-  };
-  try {
-    expect((await letters.create({}, key)).status).toBe(500);
-  } finally {
-    letters.database.transaction = transaction;
-  }
+  letters.breakAfterNextCommit();
+  expect((await letters.create({}, key)).status).toBe(500);
   expect((await letters.create({}, key)).status).toBe(201);
   expect(await count()).toBe(1);
 });

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { newUser, tokenOf, type OwnUser } from '../../../test/support/accounts.ts';
 import { newLetter } from '../../../test/support/letters.ts';
-import { closeRecords, database } from '../../../test/support/records.ts';
+import { database } from '../../../test/support/records.ts';
 import { stack } from '../../../test/support/stack.ts';
 import { until } from '../../../test/support/wait.ts';
 import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
@@ -19,7 +19,6 @@ beforeAll(async () => {
   owner = await newUser();
   ({ token } = owner);
 });
-afterAll(closeRecords);
 
 const letter = (more: { state?: contract.LetterState } = {}) => newLetter({ userId: owner.id, ...more });
 

@@ -164,12 +164,7 @@ describe('concurrent requests', () => {
   test('a request whose connection broke during the commit is not carried out again', async () => {
     const id = await letters.letter();
     const once = { 'Idempotency-Key': 'once', 'If-Match': (await letters.read(id)).etag };
-    const { transaction } = letters.database;
-    letters.database.transaction = async (work) => {
-      await transaction(work);
-      letters.database.transaction = transaction;
-      throw new Error('the connection broke after the commit');
-    };
+    letters.breakAfterNextCommit();
     expect((await letters.skip(id, {}, once)).status).toBe(500);
     expect((await letters.skip(id, { skipped: false })).status).toBe(200);
     expect((await letters.skip(id, {}, once)).status).toBe(200);

@@ -1,5 +1,5 @@
 // Helpers that the tests of letters share.
-import { afterAll, beforeAll } from '@jest/globals';
+import { useStarted } from '../../../test/support/use-started.ts';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { createAuditClient, HttpError, type Caller, type ServiceFetch } from '@content-platform/chassis';
@@ -59,6 +59,15 @@ async function startLetters({ findUser = findFew }: { findUser?: FindUser } = {}
       const { body } = await call(origin, contract.readLetterHistory, { params: { id }, token: 'user.1' });
       return body!.items.map(({ event, actor, details }) => ({ event, actor, details }));
     },
+    /** Lets the connection break after the next commit. */
+    breakAfterNextCommit(): void {
+      const { transaction } = database;
+      database.transaction = async (work) => {
+        database.transaction = transaction;
+        await transaction(work);
+        throw new Error('the connection broke after the commit');
+      };
+    },
     /** Skips webform 2 of the letter, unless `change` overrides it. */
     skip(
       id: number,
@@ -92,8 +101,8 @@ type TestLetters = Awaited<ReturnType<typeof startLetters>>;
 
 /** Starts the service before the tests of a file and stops it afterwards. Only tests and hooks may use the result. */
 export function useLetters(options: { findUser?: FindUser } = {}): TestLetters {
-  const letters = {} as TestLetters;
-  beforeAll(async () => void Object.assign(letters, await startLetters(options)));
-  afterAll(() => letters.stop());
-  return letters;
+  return useStarted(
+    () => startLetters(options),
+    ({ stop }) => stop(),
+  );
 }

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createHash, randomUUID } from 'node:crypto';
 import { maxUploadBytes, upload, type MediaFile } from '@content-platform/contract';
 import sharp from 'sharp';
 import { newUser, tokenOf } from '../../../test/support/accounts.ts';
 import { formOf, type FormPart } from '../../../test/support/form.ts';
 import { download, fileOf, largeImage, newPdf, newImage, type Bytes } from '../../../test/support/media.ts';
-import { closeRecords, database } from '../../../test/support/records.ts';
+import { database } from '../../../test/support/records.ts';
 import { stack } from '../../../test/support/stack.ts';
 import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
@@ -14,8 +14,6 @@ let token: string;
 beforeAll(async () => {
   token = await tokenOf(stack().gateway, 'user');
 });
-
-afterAll(closeRecords);
 
 describeEndpoint(upload, { body: example }, ({ ask, send }) => {
   const sendForm = (parts: FormPart[], headers: Record<string, string> = {}) => {

@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { readFileSync } from 'node:fs';
-import { parse } from 'yaml';
+import { compose } from '../../../deploy/testing/compose.ts';
 import { poolSizeFor } from './pool.ts';
 
 const MiB = 2 ** 20;
@@ -18,9 +17,7 @@ test('starts as many worker processes as the memory limit allows, and at least o
 });
 
 test('the Compose container has the memory for two worker processes, on a machine with any number of cores', () => {
-  const text = readFileSync(new URL('../../../docker-compose.yml', import.meta.url), 'utf8');
-  const { services } = parse(text, { merge: true }) as { services: Record<string, { mem_limit: string }> };
-  const limit = parseInt(services['media-upload']!.mem_limit, 10) * MiB;
+  const limit = parseInt(compose.services['media-upload']!.mem_limit!, 10) * MiB;
   for (const cores of [2, 4, 64]) {
     const { size, maxBytes } = poolSizeFor(cores, limit);
     expect([cores, size]).toEqual([cores, 2]);

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '@content-platform/chassis';
 import { type S3Server, startS3Server } from '../../../test/support/s3-server.ts';
 import { storeConfig } from '../config.ts';
+import { keysIn } from '../testing/media-fixture.ts';
 import { storeFromConfig } from './from-config.ts';
 import { createLocalFolderStore } from './local-folder.ts';
 import { createS3Store, type S3Settings } from './s3.ts';
@@ -45,12 +46,6 @@ async function fileOf(bytes: Buffer): Promise<string> {
   const path = join(root, randomUUID());
   await writeFile(path, bytes);
   return path;
-}
-
-async function keysOf(store: Store): Promise<string[]> {
-  const keys: string[] = [];
-  for await (const { key } of store.list()) keys.push(key);
-  return keys.toSorted();
 }
 
 describe.each(Object.keys(stores))('%s', (name) => {
@@ -120,14 +115,14 @@ describe.each(Object.keys(stores))('%s', (name) => {
     };
     // A folder moves the file itself.
     await inBatches(async (key) => store.put(key, name === 'S3' ? path : await fileOf(Buffer.of(1))));
-    expect(await keysOf(store)).toEqual(keys.toSorted());
+    expect(await keysIn(store)).toEqual(keys.toSorted());
     for await (const { ageMs } of store.list()) {
       // S3 reports times in seconds.
       expect(ageMs).toBeGreaterThan(-2_000);
       expect(ageMs).toBeLessThan(Date.now() - begun + 2_000);
     }
     await inBatches((key) => store.remove(key));
-    expect(await keysOf(store)).toEqual([]);
+    expect(await keysIn(store)).toEqual([]);
   });
 
   test('stores nothing when the source cannot be read', async () => {
@@ -225,7 +220,7 @@ describe('the configuration', () => {
     });
     await store.put('configured', await fileOf(Buffer.from('x')));
     const other = s3();
-    expect(await keysOf(other)).toEqual(['configured']);
+    expect(await keysIn(other)).toEqual(['configured']);
     await other.remove('configured');
     for (const each of [store, other]) each.close();
   });

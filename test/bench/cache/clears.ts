@@ -19,12 +19,6 @@ export interface Clears {
   ping: { p99: number; max: number };
 }
 
-export interface Together {
-  keys: number;
-  ms: number;
-  scans: number;
-}
-
 export interface ClearsContext {
   redis: RedisServer;
   records: Records;
@@ -126,3 +120,4 @@ export async function measureTogether(service: Service, context: ClearsContext, 
   await deleteRest(context, [one!, ...ids], true);
   return { keys, ms, scans: ofAll / ofOne };
 }
+export type Together = Awaited<ReturnType<typeof measureTogether>>;

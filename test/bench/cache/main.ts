@@ -1,7 +1,6 @@
 // `npm run bench -- cache`: compares hits, a storm of misses, a race and clears of content-cache with its alternatives.
 // All are services with the same contract on the same PostgreSQL and Redis, behind identical gateways. Hits and storms
 // are measured in alternating rounds. Logs are discarded.
-import type { ChildProcess } from 'node:child_process';
 import { freeRow } from '../../support/ports.ts';
 import { startRedis } from '../../support/redis-server.ts';
 import { until } from '../../support/wait.ts';
@@ -80,13 +79,7 @@ const { postgres, logs } = stores;
 const context: CandidateContext = { auth, postgres, logs, redis: redis.url, publicKeyPem };
 const records = openRecords(postgres);
 
-interface Started {
-  child: ChildProcess;
-  service: Service;
-  untilWell(): Promise<boolean>;
-}
-
-async function start(candidate: Candidate, on = context): Promise<Started> {
+async function start(candidate: Candidate, on = context) {
   const port = await freeRow(1);
   const child = candidate.start(port, on);
   const service = connectTo(originOf(port), headers, readers);
@@ -94,16 +87,9 @@ async function start(candidate: Candidate, on = context): Promise<Started> {
   await untilWell();
   return { child, service, untilWell };
 }
+type Started = Awaited<ReturnType<typeof start>>;
 
-interface Running {
-  candidate: Candidate;
-  processes: [Started, Started];
-  gateway: ChildProcess;
-  origin: string;
-  result: CacheResult;
-}
-
-async function bringUp(candidate: Candidate): Promise<Running> {
+async function bringUp(candidate: Candidate) {
   const processes: [Started, Started] = [await start(candidate), await start(candidate)];
   const port = await freeRow(1);
   const contentCache = processes[0].service.origin;
@@ -116,8 +102,9 @@ async function bringUp(candidate: Candidate): Promise<Running> {
     storms: { one: [], two: [] },
     race: { clears: 0, reads: 0, stale: 0 },
   };
-  return { candidate, processes, gateway, origin: originOf(port), result };
+  return { processes, gateway, origin: originOf(port), result };
 }
+type Running = Awaited<ReturnType<typeof bringUp>>;
 
 async function compareHits(running: readonly Running[]): Promise<void> {
   const load = startLoad<Job, Seen>('test/bench/gateway/load.ts');

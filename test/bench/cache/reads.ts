@@ -8,15 +8,8 @@ import type { Job, Seen } from '../gateway/job.ts';
 import type { Load } from '../gateway/processes.ts';
 import type { Records } from './records.ts';
 
-export interface Service {
-  origin: string;
-  read(id: number, view?: 'full' | 'summary'): Promise<number>;
-  clear(id: number): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** @param connections maximum number of parallel requests */
-export function connectTo(origin: string, headers: Record<string, string>, connections: number): Service {
+export function connectTo(origin: string, headers: Record<string, string>, connections: number) {
   // The client closes idle connections before the service does, which would break a request being sent.
   const pool = new Pool(origin, {
     connections,
@@ -31,12 +24,12 @@ export function connectTo(origin: string, headers: Record<string, string>, conne
   };
   return {
     origin,
-    async read(id, view = 'full') {
+    async read(id: number, view: 'full' | 'summary' = 'full') {
       const path = `/api/content/webform/${id}?view=${view}`;
       const text = await answer(await pool.request({ method: 'GET', path, headers }));
       return (JSON.parse(text) as { version: number }).version;
     },
-    async clear(id) {
+    async clear(id: number) {
       const body = JSON.stringify({ model: 'webform', id });
       const sent = { ...headers, 'content-type': 'application/json' };
       await answer(await pool.request({ method: 'POST', path: clearModel.path, headers: sent, body }));
@@ -44,6 +37,7 @@ export function connectTo(origin: string, headers: Record<string, string>, conne
     close: () => pool.close(),
   };
 }
+export type Service = ReturnType<typeof connectTo>;
 
 /** One round of a candidate; CPU for a request, in µs. */
 export type HitRound = Seen & { gateway: number; service: number; redis: number };

@@ -1,11 +1,5 @@
 import pg from 'pg';
 
-/** Minimum and maximum time that PostgreSQL takes to read a record, in s. */
-export interface Slowness {
-  least: number;
-  most: number;
-}
-
 export type Records = ReturnType<typeof openRecords>;
 
 const empty = {
@@ -65,7 +59,8 @@ export function openRecords(url: string) {
       );
       return Number(rows[0]!.version);
     },
-    async slow({ least, most }: Slowness): Promise<void> {
+    /** Sets the minimum and maximum time that PostgreSQL takes to read a record, in s. */
+    async slow({ least, most }: { least: number; most: number }): Promise<void> {
       if (table === 'content.record') await pool.query(slowDown);
       table = 'content.every_record';
       await pool.query('UPDATE bench.slowness SET least = $1, most = $2', [least, most]);

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
-import { Kafka, logLevel, type Producer } from 'kafkajs';
+import { Kafka, logLevel } from 'kafkajs';
 import { freeRow } from '../../support/ports.ts';
-import { startRedis, type RedisServer } from '../../support/redis-server.ts';
+import { startRedis } from '../../support/redis-server.ts';
 import { until } from '../../support/wait.ts';
 import { startAuth } from '../gateway/auth.ts';
 import { isReady, startContentCache, startGateway } from '../own-services.ts';
@@ -11,22 +11,8 @@ import type { Stores } from '../stores.ts';
 /** sweep: a clear also deletes keys of other programs; none: such keys do not exist. */
 export type UnmanagedKeys = 'sweep' | 'none';
 
-export interface EventsContext {
-  gateway: string;
-  /** URL of a Node server that answers every request. */
-  bare: string;
-  headers: Record<string, string>;
-  redis: RedisServer;
-  producer: Producer;
-  /** Starts content-cache, which must not be running. With `untilWell`, resolves when it is ready. */
-  start(unmanagedKeys: UnmanagedKeys, untilWell: boolean): Promise<void>;
-  /** Stops content-cache, which then leaves the consumer group. */
-  end(): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** Starts a gateway and the stores; content-cache is started by start(). */
-export async function prepare(stores: Stores): Promise<EventsContext> {
+export async function prepare(stores: Stores) {
   const auth = await startAuth('cache:clear');
   const [redis, limits] = await Promise.all([startRedis(), startRedis()]);
   const [gatewayPort, port] = [await freeRow(1), await freeRow(1)];
@@ -40,24 +26,28 @@ export async function prepare(stores: Stores): Promise<EventsContext> {
 
   return {
     gateway: `http://127.0.0.1:${gatewayPort}`,
+    /** URL of a Node server that answers every request. */
     bare: auth.url,
     headers: { ...auth.headers, 'content-type': 'application/json' },
     redis,
     producer,
-    async start(unmanagedKeys, untilWell) {
+    /** Starts content-cache, which must not be running. With `untilWell`, resolves when it is ready. */
+    async start(unmanagedKeys: UnmanagedKeys, untilWell: boolean): Promise<void> {
       const { postgres, logs, kafka } = stores;
       const addresses = { auth: auth.url, postgres, logs, redis: redis.url, kafka };
       service = startContentCache(port, addresses, { CACHE_UNMANAGED_KEYS: unmanagedKeys });
       if (untilWell) await until('content-cache is ready', () => isReady(port));
     },
-    async end() {
+    /** Stops content-cache, which then leaves the consumer group. */
+    async end(): Promise<void> {
       const ended = once(service!, 'exit');
       service!.kill('SIGINT');
       await ended;
       service = undefined;
     },
-    async close() {
+    async close(): Promise<void> {
       await Promise.all([producer.disconnect(), redis.stop(), limits.stop()]);
     },
   };
 }
+export type EventsContext = Awaited<ReturnType<typeof prepare>>;

@@ -8,11 +8,6 @@ const perSend = 2_000;
 const pollMs = 10;
 const limitMs = 120_000;
 
-export interface Throughput {
-  events: number;
-  perSecond: number;
-}
-
 async function produce({ producer }: EventsContext, ids: readonly number[]): Promise<void> {
   for (let start = 0; start < ids.length; start += perSend) {
     const messages = ids.slice(start, start + perSend).map((id) => ({
@@ -46,3 +41,4 @@ export async function measureThroughput(context: EventsContext, unmanagedKeys: U
   await untilSize(context, (size) => size === others);
   return { events: count, perSecond: (count / (performance.now() - start)) * 1_000 };
 }
+export type Throughput = Awaited<ReturnType<typeof measureThroughput>>;

@@ -1,21 +1,18 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { createCacheClearer } from './cache-clearer.ts';
 import type { CacheConnection, CacheNode } from '../connection.ts';
 import type { ContentCache } from '../index.ts';
 import { closedAfterEach, whileRefusing } from '../testing/closed-after-each.ts';
 import { loadNothing, loadVersion } from '../testing/loaders.ts';
-import { startRedis, type RedisServer } from '../../../../test/support/redis-server.ts';
+import { startRedis } from '../../../../test/support/redis-server.ts';
+import { useStarted } from '../../../../test/support/use-started.ts';
 import { until } from '../../../../test/support/wait.ts';
 
 const started = closedAfterEach();
-let redis: RedisServer;
+const redis = useStarted(startRedis, ({ stop }) => stop());
 let cache: ContentCache;
 let connection: CacheConnection;
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.admin.flushall();
   cache = await started.cache(redis.url);

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { closedAfterEach } from '../testing/closed-after-each.ts';
 import { runRace } from '../testing/race.ts';
-import { startRedis, type RedisServer } from '../../../../test/support/redis-server.ts';
+import { startRedis } from '../../../../test/support/redis-server.ts';
+import { useStarted } from '../../../../test/support/use-started.ts';
 
 // RACE_SEED repeats a race. The long race, also with faults of Redis, and proof that it catches broken protocols: npm
 // run proof -- race
@@ -11,11 +12,7 @@ const limitMs = 120_000 + reads * 2;
 const seed = Number(process.env['RACE_SEED'] ?? Math.floor(Math.random() * 1e9));
 
 const started = closedAfterEach();
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
+const redis = useStarted(startRedis, ({ stop }) => stop());
 
 test(
   `returns no stale read in ${reads} (RACE_SEED=${seed})`,

@@ -1,21 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import type { CacheNode } from '../connection.ts';
 import type { ContentCache } from '../index.ts';
 import { createRecordCache, type CacheRead, type LoadedRecord } from './record-cache.ts';
 import { closedAfterEach, whileRefusing } from '../testing/closed-after-each.ts';
 import { heldLoad, loadNothing, loadVersion, recordOf } from '../testing/loaders.ts';
-import { startRedis, type RedisServer } from '../../../../test/support/redis-server.ts';
+import { startRedis } from '../../../../test/support/redis-server.ts';
+import { useStarted } from '../../../../test/support/use-started.ts';
 import { until } from '../../../../test/support/wait.ts';
 
 const started = closedAfterEach();
-let redis: RedisServer;
+const redis = useStarted(startRedis, ({ stop }) => stop());
 let cache: ContentCache;
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.admin.flushall();
   cache = await started.cache(redis.url);
