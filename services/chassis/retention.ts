@@ -5,7 +5,7 @@ import { repeat } from './repeat.ts';
 type Query = Database['query'];
 
 /** The deletions of a process, each under the name of its rows. */
-export type RetentionSteps = (query: Query) => Record<string, () => Promise<void>>;
+export type RetentionSteps = (query: Query) => Record<string, () => Promise<unknown>>;
 
 /** Repeats a statement that changes up to `rows` rows until it finds fewer, so that each is short. Returns their sum. */
 export async function runInBatches(

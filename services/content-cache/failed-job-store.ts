@@ -1,12 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { deleteExpired, statements, type Database } from '@content-platform/chassis';
-import type {
-  FailedJob,
-  FailedJobClass,
-  FailedJobGroup,
-  listFailedJobs,
-  Query,
-} from '@content-platform/contract';
+import type { FailedJob, listFailedJobs, Query } from '@content-platform/contract';
 import type { Unprocessable } from './events/parse-event.ts';
 
 export interface NewFailedJob extends Unprocessable {
@@ -21,16 +15,13 @@ export interface NewFailedJob extends Unprocessable {
 
 type JobFilter = Omit<Query<typeof listFailedJobs>, 'limit' | 'cursor'>;
 
-interface StoredJob {
-  class: FailedJobClass;
-  value: Buffer | null;
-}
-
 interface Row extends Omit<FailedJob, 'key' | 'value' | 'encoding' | 'failed_at'> {
   key: Buffer | null;
   value: Buffer | null;
   failed_at: Date;
 }
+
+type StoredJob = Pick<Row, 'class' | 'value'>;
 
 interface GroupRow extends Row {
   count: number;
@@ -120,7 +111,7 @@ export function createFailedJobStore(query: Database['query']) {
     },
 
     /** Returns the classes, most frequent first, each with its newest job. An index counts; only the newest are read. */
-    async groups(filter: JobFilter): Promise<FailedJobGroup[]> {
+    async groups(filter: JobFilter) {
       const text = `WITH groups AS (
           SELECT max(id) AS id, count(*)::int, min(failed_at) AS first_failed_at, max(failed_at) AS last_failed_at
           FROM content.failed_job WHERE ${matches} GROUP BY class)
@@ -147,7 +138,7 @@ export function createFailedJobStore(query: Database['query']) {
       first<StoredJob>('load_failed_job', 'SELECT class, value FROM content.failed_job WHERE id = $1', [id]),
 
     /** Stores the result of a retry: success, or a new failure. Returns undefined if the job was deleted. */
-    recordRetry: (id: number, failure?: { class: FailedJobClass; error: string }) =>
+    recordRetry: (id: number, failure?: Unprocessable) =>
       one(
         'retry_failed_job',
         `UPDATE content.failed_job SET attempts = attempts + 1, state = $2, retried_at = now(),

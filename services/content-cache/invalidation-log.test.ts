@@ -14,7 +14,7 @@ function start(insert: () => Promise<unknown>) {
 
 function add(count: number): void {
   for (let id = 1; id <= count; id += 1)
-    log.add({ target: { model: 'webform', id }, requestedBy: 'test', source: 'http', keysDeleted: 1 });
+    log.add({ model: 'webform', id }, 1, { requestedBy: 'test', source: 'http' });
 }
 
 test('writes rows as soon as a batch is full', () => {

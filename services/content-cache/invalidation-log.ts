@@ -1,14 +1,6 @@
 import { page, runInBatches, type Database, type Logger } from '@content-platform/chassis';
 import type { InvalidationSource, listInvalidations, Query } from '@content-platform/contract';
-import { type Target, targetName } from './invalidator.ts';
-
-interface Invalidation {
-  target: Target;
-  /** a client id, `user:<id>`, or `<topic>/<partition>/<offset>` */
-  requestedBy: string;
-  source: InvalidationSource;
-  keysDeleted: number;
-}
+import { type Requester, type Target, targetName } from './invalidator.ts';
 
 type InvalidationFilter = Omit<Query<typeof listInvalidations>, 'limit' | 'cursor'>;
 
@@ -75,7 +67,7 @@ export function createInvalidationLog(query: Database['query'], logger: Logger) 
 
   return {
     /** Logs the clear at once and queues its row. Never throws. */
-    add({ target, requestedBy, source, keysDeleted }: Invalidation): void {
+    add(target: Target, keysDeleted: number, { requestedBy, source }: Requester): void {
       const row = {
         target: targetName(target),
         requested_by: requestedBy,

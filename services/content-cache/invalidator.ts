@@ -16,6 +16,7 @@ export const targetName = ({ model, id }: Target): string => `${model}:${id ?? '
 /** The origin of a clear. */
 export interface Requester {
   source: InvalidationSource;
+  /** a client id, `user:<id>`, or `<topic>/<partition>/<offset>` */
   requestedBy: string;
   /** When the change was committed or its clear requested, in ms since 1970: the start of the measured delay. */
   since?: number;
@@ -37,11 +38,11 @@ export function clearTarget(clearer: SingleClearer, { model, id }: Target): Prom
 export type Invalidator = ReturnType<typeof createInvalidator>;
 
 /** Clears targets, and counts and logs each clear. Rejects with a CacheError if a clear may have failed. */
-export function createInvalidator(log: InvalidationLog, metrics: CacheMetrics) {
+export function createInvalidator(log: Pick<InvalidationLog, 'add'>, metrics: CacheMetrics) {
   function note(target: Target, keysDeleted: number, { source, requestedBy, since }: Requester): void {
     metrics.keysDeleted.inc({ source }, keysDeleted);
     if (since !== undefined) observe(metrics.delay, { source }, secondsSince(since));
-    log.add({ target, requestedBy, source, keysDeleted });
+    log.add(target, keysDeleted, { requestedBy, source });
   }
 
   async function clear(clearer: SingleClearer, target: Target, requester: Requester): Promise<number> {

@@ -18,7 +18,7 @@ import { createContentCacheApp } from './app.ts';
 import { UnsupportedRedis, createContentCache, type CacheState } from './cache/index.ts';
 import { createChangeFeed } from './changes/change-feed.ts';
 import { createChangeLog } from './changes/change-log.ts';
-import { createChangeFollower, type ChangeTiming } from './changes/follower.ts';
+import { followChanges, type ChangeTiming } from './changes/follower.ts';
 import type { contentCacheConfig } from './config.ts';
 import { createContentStore } from './content-store.ts';
 import { createEvents, type EventsOptions } from './events/events.ts';
@@ -96,7 +96,7 @@ export async function startContentCache(
   events?.start();
   onStop(() => events?.stop());
 
-  const changes = createChangeFollower({
+  const stopFollowing = followChanges({
     database,
     cache,
     invalidator,
@@ -106,7 +106,7 @@ export async function startContentCache(
     logger,
     timing: forTests.changes,
   });
-  onStop(changes.start());
+  onStop(stopFollowing);
   onStop(pending.watch(cache));
   onStop(warnOfReplicas(cache, logger));
   const tokens = tokensFromAuth(process);

@@ -38,9 +38,7 @@ function target(endpoint: Endpoint, options: CallOptions<Endpoint>): string {
   const path = endpoint.path.replace(/:(\w+)/g, (_, name: string) =>
     encodeURIComponent(String(params?.[name])),
   );
-  const query = new URLSearchParams(
-    Object.entries(options.query ?? {}).map(([name, value]): [string, string] => [name, String(value)]),
-  ).toString();
+  const query = new URLSearchParams(options.query as Record<string, string> | undefined).toString();
   return query ? `${path}?${query}` : path;
 }
 
@@ -93,13 +91,12 @@ export async function call<const E extends Endpoint>(
     redirect: 'manual',
     signal: options.signal ?? null,
   });
-  const { status } = response;
-  const expected = endpoint.responses[status];
+  const answer = { status: response.status, headers: response.headers };
+  const expected = endpoint.responses[answer.status];
   if (!expected || isError(response)) {
-    const error = checkError(endpoint, status, await response.json().catch(() => undefined));
-    return { status, headers: response.headers, body: undefined, error };
+    const error = checkError(endpoint, answer.status, await response.json().catch(() => undefined));
+    return { ...answer, body: undefined, error };
   }
-  const answer = { status, headers: response.headers };
   if (!expected.schema) {
     await response.arrayBuffer();
     return { ...answer, body: undefined } as Answer<E>;
@@ -107,7 +104,7 @@ export async function call<const E extends Endpoint>(
   const parsed = expected.schema.safeParse(await response.json());
   if (!parsed.success) {
     throw new ContractViolation(
-      `${endpoint.method} ${endpoint.path} answered ${status}: ${parsed.error.message}`,
+      `${endpoint.method} ${endpoint.path} answered ${answer.status}: ${parsed.error.message}`,
     );
   }
   return { ...answer, body: parsed.data } as Answer<E>;

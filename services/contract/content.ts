@@ -14,10 +14,9 @@ const summary = z.strictObject({
 });
 const full = z.strictObject({ ...summary.shape, body: z.unknown().describe('Any JSON value.') });
 
-const define = endpointsWith({ service: 'content-cache' });
+const define = endpointsWith({ service: 'content-cache', access: 'reader' });
 
 export const readContent = define('readContent', 'GET', '/api/content/:model/:id', {
-  access: 'reader',
   rateLimit: { requests: 6000, seconds: 60 },
   summary: 'Read a content record through the cache.',
   description:
@@ -49,7 +48,6 @@ const idList = z
   .pipe(z.array(id));
 
 export const listContent = define('listContent', 'GET', '/api/content/:model', {
-  access: 'reader',
   summary: 'List or read several records of a model.',
   description:
     'Without `ids`: the records in the order of their ids, from the database. With `ids`: these records in this order, through the cache as in the single read. An installation can restrict models to callers with the scope `content:restricted`, and lists of models to callers with the scope `content:list`.',
@@ -87,7 +85,6 @@ const change = z.strictObject({
 const modelName = `(${models.join('|')})`;
 
 export const listChanges = define('listChanges', 'GET', '/api/content/changes', {
-  access: 'reader',
   summary: 'List the latest change of each record.',
   description:
     'Without `after`: the latest change of every record that exists. With `after`: the records that were changed, created or deleted since that reply. A record appears once in the log, with its latest change, and a change may be returned more than once. Repeat with `next_cursor` until `up_to_date` is true. Changes of models that need the scope `content:list` or `content:restricted` are left out for other callers.',

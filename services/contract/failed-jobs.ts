@@ -39,7 +39,6 @@ const failedJobGroup = z.strictObject({
   last_failed_at: time,
   example: failedJob.describe('The newest job of the class.'),
 });
-export type FailedJobGroup = z.infer<typeof failedJobGroup>;
 
 const filters = {
   model: model.optional(),

@@ -28,7 +28,7 @@ const errorList = Object.entries(identityErrors).map(([code, meaning]) => `\`${c
 /** PKCE code challenge: SHA-256 of the verifier in base64url (RFC 7636 §4.2). Only the method S256 is supported. */
 const codeChallenge = z.string().regex(/^[\w-]{43}$/, 'Must be a SHA-256 in base64url (RFC 7636 §4.2).');
 
-const define = endpointsWith({ service: 'auth' });
+const define = endpointsWith({ service: 'auth', params });
 
 export const identityLogin = define('identityLogin', 'GET', '/api/:identity/login', {
   access: 'public',
@@ -37,7 +37,6 @@ export const identityLogin = define('identityLogin', 'GET', '/api/:identity/logi
   rateLimit: { requests: 60, seconds: 60 },
   summary: 'Start an identity login.',
   description: 'Open this URL in a browser. It redirects to the identity service.',
-  params,
   query: z.strictObject({
     return_to: queryText(1, 2000).describe('URL to return to after the login, one of IDENTITY_RETURN_TO.'),
     code_challenge: codeChallenge.describe(
@@ -64,7 +63,6 @@ export const identityCallback = define('identityCallback', 'GET', '/api/:identit
   rateLimit: { requests: 60, seconds: 60 },
   summary: 'Complete an identity login.',
   description: 'The identity service redirects the browser to this URL.',
-  params,
   // RFC 6749 §4.1.2 requires that unknown parameters are ignored.
   query: z.object({
     state: queryText(1, 512),
@@ -96,7 +94,6 @@ export const identityLogout = define('identityLogout', 'POST', '/api/:identity/l
   beforePasswordChange: true,
   summary: 'Log out of an identity session.',
   description: 'Ends this session and returns the logout URL of the identity service.',
-  params,
   responses: {
     200: {
       description:
@@ -114,7 +111,6 @@ export const backchannelLogout = define('backchannelLogout', 'POST', '/api/:iden
   summary: 'End sessions after a provider logout.',
   description:
     'The identity service calls this URL when a user logs out there (OpenID Connect Back-Channel Logout 1.0). Each logout token is accepted once.',
-  params,
   body: {
     kinds: ['form'],
     maxBytes: 16_384,
@@ -138,7 +134,6 @@ export const updateSuborg = define('updateSuborg', 'POST', '/api/:identity/updat
   rateLimit: { requests: 60, seconds: 60 },
   summary: 'Select a part of the organisation.',
   description: 'Accepts a part that the identity service listed at login.',
-  params,
   body: jsonBody({ suborg: multiLineText(1, 200) }),
   responses: {
     200: {

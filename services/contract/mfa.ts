@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { loginReply } from './auth.ts';
 import { endpointsWith, jsonBody, jsonBodyOf } from './endpoint.ts';
-import { eitherOf, idParams, multiLineText, totpCode } from './schemas.ts';
+import { eitherOf, multiLineText, totpCode } from './schemas.ts';
 
 const recoveryCode = multiLineText(1, 100).describe('One of the 10 recovery codes. Each is valid once.');
 const proof = { code: totpCode, recovery_code: recoveryCode };
@@ -60,15 +60,4 @@ export const deleteTotp = defineOwn('deleteTotp', 'DELETE', '/api/mfa/totp', {
   body: jsonBodyOf(eitherOf({}, proof)),
   responses: { 204: { description: 'Logins need no code.' } },
   errors: ['invalid_code', 'not_found'],
-});
-
-const defineAdmin = endpointsWith({ service: 'auth', access: 'users:admin' });
-
-export const deleteUserMfa = defineAdmin('deleteUserMfa', 'DELETE', '/api/admin/users/:id/mfa', {
-  recentLogin: true,
-  summary: 'Remove the second factor of a user.',
-  description: 'For a user who has lost the device and the recovery codes.',
-  params: idParams,
-  responses: { 204: { description: 'The next login needs no code.' } },
-  errors: ['not_found'],
 });

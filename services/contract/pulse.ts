@@ -3,21 +3,13 @@ import { endpointsWith, ifNoneMatch, notModified } from './endpoint.ts';
 import { failedJobClass } from './failed-jobs.ts';
 import { fileName, id, idParams, idSegment, model, multiLineText, time } from './schemas.ts';
 
-export const targetNames = [
-  'response_time_p95',
-  'invalidation_queue',
-  'failed_jobs',
-  'hit_ratio',
-  'cache_memory',
-] as const;
-
 const count = z.int().min(0);
 const ratio = z.number().min(0).max(1);
 const seconds = z.number().min(0);
 const bytes = z.number().min(0);
 
 const target = z.strictObject({
-  name: z.enum(targetNames),
+  name: z.enum(['response_time_p95', 'invalidation_queue', 'failed_jobs', 'hit_ratio', 'cache_memory']),
   value: z.number().nullable().describe('Measured value. null if there were too few requests or no data.'),
   goal: z.number().nullable().describe('Target value. null if the limit that it depends on is not set.'),
   comparison: z

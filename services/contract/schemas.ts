@@ -1,40 +1,31 @@
 import { z } from 'zod';
 
-const isWhole = (value: string): boolean => value.isWellFormed();
-const halved = 'Contains half a character.';
+/** A string that matches `pattern`, without lone surrogates. Lengths in UTF-16 units. */
+function textMatching(min: number, max: number, pattern: RegExp, problem: string) {
+  return z
+    .string()
+    .min(min)
+    .max(max)
+    .regex(pattern, problem)
+    .refine((value) => value.isWellFormed(), 'Contains half a character.');
+}
 
-/** A string without NUL and lone surrogates, so that PostgreSQL and every JSON parser accept it. Lengths in UTF-16 units. */
+/** A string without NUL and lone surrogates, so that PostgreSQL and every JSON parser accept it. */
 export function multiLineText(min: number, max: number) {
-  return (
-    z
-      .string()
-      .min(min)
-      .max(max)
-      // oxlint-disable-next-line no-control-regex
-      .regex(/^[^\u0000]*$/, 'Contains a NUL.')
-      .refine(isWhole, halved)
-  );
+  // oxlint-disable-next-line no-control-regex
+  return textMatching(min, max, /^[^\u0000]*$/, 'Contains a NUL.');
 }
 
 /** A string in a path or query. It has no control characters, because the gateway refuses them there. */
 export function queryText(min: number, max: number) {
-  return z
-    .string()
-    .min(min)
-    .max(max)
-    .regex(/^[^\p{Cc}]*$/u, 'Contains a control character.')
-    .refine(isWhole, halved);
+  return textMatching(min, max, /^[^\p{Cc}]*$/u, 'Contains a control character.');
 }
 
 /** A string for display on one line: not blank, without control characters and without bidirectional overrides. */
 export function singleLineText(min: number, max: number) {
-  return z
-    .string()
-    .min(min)
-    .max(max)
-    .regex(/^[^\p{Cc}\u2028-\u202e\u2066-\u2069]*$/u, 'Contains characters that cannot be shown.')
-    .regex(/\S/, 'Must not be blank.')
-    .refine(isWhole, halved);
+  const shown = /^[^\p{Cc}\u2028-\u202e\u2066-\u2069]*$/u;
+  const problem = 'Contains characters that cannot be shown.';
+  return textMatching(min, max, shown, problem).regex(/\S/, 'Must not be blank.');
 }
 
 /** A file name as a path segment. The pattern is documentation only: a name that does not match gets 404, not 422. */

@@ -14,7 +14,7 @@ import {
 } from './schemas.ts';
 
 /** Events of the audit log. Names are stable: add new ones, do not rename. */
-export const auditEvents = [
+export const auditEvent = z.enum([
   'login',
   'login_failed',
   'logout',
@@ -47,8 +47,7 @@ export const auditEvents = [
   'suborg_changed',
   'letter_read',
   'failed_jobs_deleted',
-] as const;
-export const auditEvent = z.enum(auditEvents);
+]);
 export type AuditEvent = z.infer<typeof auditEvent>;
 
 /** An email address of visible characters. Normalized to NFC, because keyboards produce different Unicode forms. */
@@ -72,7 +71,10 @@ export const linkedIdentity = z.strictObject({
   email_verified: z.boolean().nullable().describe('Whether the provider has verified the email address.'),
 });
 
-const define = endpointsWith({ service: 'auth', access: 'users:admin' });
+const common = { service: 'auth', access: 'users:admin' } as const;
+const define = endpointsWith(common);
+/** Defines an endpoint of one user. */
+const defineOne = endpointsWith({ ...common, params: idParams, errors: ['not_found'] });
 
 export const listUsers = define('listUsers', 'GET', '/api/admin/users', {
   summary: 'List users, newest first.',
@@ -97,35 +99,36 @@ export const createUser = define('createUser', 'POST', '/api/admin/users', {
   errors: ['email_taken', 'reauthentication_required'],
 });
 
-export const readUser = define('readUser', 'GET', '/api/admin/users/:id', {
+export const readUser = defineOne('readUser', 'GET', '/api/admin/users/:id', {
   summary: 'Read a user.',
-  params: idParams,
   responses: {
     200: {
       description: 'The user, with the linked identities.',
       schema: account.extend({ mfa_enabled: z.boolean(), identities: z.array(linkedIdentity) }),
     },
   },
-  errors: ['not_found'],
 });
 
-export const listUserSessions = define('listUserSessions', 'GET', '/api/admin/users/:id/sessions', {
+export const listUserSessions = defineOne('listUserSessions', 'GET', '/api/admin/users/:id/sessions', {
   summary: 'List the sessions of a user.',
-  params: idParams,
   query: z.strictObject(pageQuery),
   responses: { 200: { description: 'A page of sessions, newest first.', schema: page(session) } },
-  errors: ['not_found'],
 });
 
-export const deleteUserSessions = define('deleteUserSessions', 'DELETE', '/api/admin/users/:id/sessions', {
+export const deleteUserSessions = defineOne('deleteUserSessions', 'DELETE', '/api/admin/users/:id/sessions', {
   recentLogin: true,
   summary: 'End all sessions of a user.',
-  params: idParams,
   responses: { 204: { description: 'All sessions have ended.' } },
-  errors: ['not_found'],
 });
 
-export const deleteUserIdentity = define(
+export const deleteUserMfa = defineOne('deleteUserMfa', 'DELETE', '/api/admin/users/:id/mfa', {
+  recentLogin: true,
+  summary: 'Remove the second factor of a user.',
+  description: 'For a user who has lost the device and the recovery codes.',
+  responses: { 204: { description: 'The next login needs no code.' } },
+});
+
+export const deleteUserIdentity = defineOne(
   'deleteUserIdentity',
   'DELETE',
   '/api/admin/users/:id/identities/:identity_id',
@@ -135,15 +138,13 @@ export const deleteUserIdentity = define(
     description: 'Also ends all sessions of the user.',
     params: z.strictObject({ id: idSegment, identity_id: idSegment }),
     responses: { 204: { description: 'The identity is unlinked.' } },
-    errors: ['not_found'],
   },
 );
 
-export const updateUser = define('updateUser', 'PATCH', '/api/admin/users/:id', {
+export const updateUser = defineOne('updateUser', 'PATCH', '/api/admin/users/:id', {
   summary: 'Change a user.',
   description:
     'Disabling a user or removing a role ends all sessions of the user. A change of `roles` or `disabled` needs a recent login.',
-  params: idParams,
   body: jsonBody({
     name: personName.optional(),
     roles: rolesOfUser.optional(),
@@ -153,16 +154,15 @@ export const updateUser = define('updateUser', 'PATCH', '/api/admin/users/:id', 
   errors: ['not_found', 'last_admin', 'reauthentication_required'],
 });
 
-export const deleteUser = define('deleteUser', 'DELETE', '/api/admin/users/:id', {
+export const deleteUser = defineOne('deleteUser', 'DELETE', '/api/admin/users/:id', {
   recentLogin: true,
   summary: 'Delete a user.',
   description: 'Ends all sessions of the user. All services delete the data of the user within a minute.',
-  params: idParams,
   responses: { 204: { description: 'User deleted.' } },
   errors: ['not_found', 'last_admin'],
 });
 
-export const createTemporaryPassword = define(
+export const createTemporaryPassword = defineOne(
   'createTemporaryPassword',
   'POST',
   '/api/admin/users/:id/temporary-password',
@@ -171,7 +171,6 @@ export const createTemporaryPassword = define(
     summary: 'Create a temporary password for a user.',
     description:
       'The temporary password is valid for one login and appears only in this reply. The old password stays valid until the user changes it, unless `compromised` is true.',
-    params: idParams,
     body: optionalJsonBody({
       expires_in: z
         .int()
@@ -191,7 +190,6 @@ export const createTemporaryPassword = define(
         headers: { 'Cache-Control': 'no-store' },
       },
     },
-    errors: ['not_found'],
   },
 );
 

@@ -1,20 +1,53 @@
 import type { TokenVerifier } from '@content-platform/chassis';
-import type { AuthClient } from './access/auth-client.ts';
-import type { Cookie, createOriginCheck } from './access/cookie.ts';
-import type { Sessions } from './access/sessions.ts';
-import type { Viewers } from './access/viewers.ts';
-import type { createFailedJobs } from './failed-jobs.ts';
+import { createAuthClient } from './access/auth-client.ts';
+import { createCookie, createOriginCheck } from './access/cookie.ts';
+import { createSessions } from './access/sessions.ts';
+import { createViewers } from './access/viewers.ts';
+import { alertReceivers } from './alertmanager.ts';
+import { createFailedJobs } from './failed-jobs.ts';
+import { optionalPart } from './optional-part.ts';
 import type { Links } from './pages/overview.ts';
-import type { ReportDeps } from './report.ts';
+import type { Sampler } from './sampling/sampler.ts';
+import type { SlowLogStore } from './slow-log-store.ts';
 
-export interface PulseContext {
-  auth: AuthClient;
-  tokens: TokenVerifier;
-  sessions: Sessions;
-  cookie: Cookie;
-  viewers: Viewers;
-  checkOrigin: ReturnType<typeof createOriginCheck>;
-  failedJobs: ReturnType<typeof createFailedJobs>;
-  report: ReportDeps;
+export interface PulseDeps {
+  publicUrl: string;
+  authUrl: string;
+  contentCacheUrl: string;
+  /** undefined: /pulse does not show whether alerts have a receiver. */
+  alertmanagerUrl: string | undefined;
   links: Links;
+  sampler: Sampler;
+  /** undefined: there is no logs database. */
+  slowLog: SlowLogStore | undefined;
+  tokens: TokenVerifier;
+}
+
+export type PulseContext = ReturnType<typeof createContext>;
+
+const none = () => Promise.resolve(null);
+
+/** Creates the dependencies of the endpoints. */
+export function createContext(deps: PulseDeps) {
+  const { publicUrl, alertmanagerUrl, links, sampler, slowLog, tokens } = deps;
+  const auth = createAuthClient(deps.authUrl);
+  const failedJobs = createFailedJobs(deps.contentCacheUrl);
+  const sessions = createSessions(auth);
+  const cookie = createCookie(publicUrl);
+  return {
+    auth,
+    tokens,
+    sessions,
+    cookie,
+    viewers: createViewers(tokens, sessions, cookie),
+    checkOrigin: createOriginCheck(publicUrl),
+    failedJobs,
+    report: {
+      sampler,
+      slow: slowLog ? optionalPart(() => slowLog.newest()) : none,
+      jobs: optionalPart((token: string) => failedJobs.groups(token)),
+      receivers: alertmanagerUrl ? optionalPart(() => alertReceivers(alertmanagerUrl)) : none,
+    },
+    links,
+  };
 }

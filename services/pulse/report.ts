@@ -1,6 +1,6 @@
 import { models, type PulseReport } from '@content-platform/contract';
 import { bucketsOf, countOf, p95, type Counts } from './sampling/counters.ts';
-import { countedSince, windowMs, type Gauges, type Sampler } from './sampling/sampler.ts';
+import { countedSince, gaugesOf, windowMs, type Sampler } from './sampling/sampler.ts';
 import { measure, readsOf } from './sampling/targets.ts';
 import type { Viewer } from './access/viewers.ts';
 
@@ -15,7 +15,6 @@ export interface ReportDeps {
 }
 
 const hourMs = 3_600_000;
-const noGauges: Gauges = { gateway: false, contentCache: false };
 
 function routesOf(counted: Counts): PulseReport['routes'] {
   const routes = new Set(
@@ -48,7 +47,7 @@ export async function makeReport({ sampler, ...ask }: ReportDeps, { caller, toke
   const samples = sampler.samples();
   const last = samples.at(-1);
   const at = last?.at ?? Date.now();
-  const gauges = last?.gauges ?? noGauges;
+  const gauges = last?.gauges ?? gaugesOf([]);
   const counted = countedSince(samples, at, windowMs);
   return {
     at: last ? new Date(at).toISOString() : null,

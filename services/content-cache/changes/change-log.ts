@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { statements, type Database } from '@content-platform/chassis';
+import { runInBatches, statements, type Database } from '@content-platform/chassis';
 import { models as allModels, type Model } from '@content-platform/contract';
 
 /** The last change of a record. */
@@ -65,7 +65,7 @@ const purge = `WITH gone AS (
       WHERE deleted_at < now() - interval '30 days' LIMIT ${pageSize} FOR UPDATE SKIP LOCKED))
     RETURNING xid),
   noted AS (UPDATE content.change_epoch SET purged = greatest(purged, (SELECT max(xid) FROM gone)))
-  SELECT count(*)::int AS deleted FROM gone`;
+  SELECT FROM gone`;
 
 /** Reads the log of changes. All methods reject with the error of `query`. */
 export function createChangeLog(query: Database['query']) {
@@ -113,11 +113,7 @@ export function createChangeLog(query: Database['query']) {
     },
 
     /** Deletes tombstones after 30 days. */
-    async purge(): Promise<void> {
-      let deleted: number;
-      do deleted = (await first<{ deleted: number }>('purge_tombstones', purge))!.deleted;
-      while (deleted === pageSize);
-    },
+    purge: () => runInBatches(query, 'purge_tombstones', purge, [], pageSize),
   };
 }
 

@@ -7,11 +7,10 @@ import { until } from '../../../test/support/wait.ts';
 import { startCache } from '../cache/testing/caches.ts';
 import type { ContentCache } from '../cache/index.ts';
 import { createContentStore } from '../content-store.ts';
-import type { InvalidationLog } from '../invalidation-log.ts';
-import { createInvalidator, targetName } from '../invalidator.ts';
+import { createInvalidator, type Target, targetName } from '../invalidator.ts';
 import { createCacheMetrics } from '../metrics.ts';
 import { read, useTestStores } from '../testing/test-stores.ts';
-import { createChangeFollower, type ChangeFollowerOptions } from './follower.ts';
+import { followChanges, type ChangeFollowerOptions } from './follower.ts';
 
 const world = useTestStores();
 let cache: ContentCache;
@@ -89,9 +88,9 @@ describe('one check', () => {
   ) {
     const metrics = createCacheMetrics(createMetrics('content-cache'));
     const cleared: string[] = [];
-    const log = { add: ({ target }) => void cleared.push(targetName(target)) } as InvalidationLog;
+    const log = { add: (target: Target) => void cleared.push(targetName(target)) };
     let checks = 0;
-    const follower = createChangeFollower({
+    const stop = followChanges({
       database: {
         async transaction(work) {
           const result = await work(world.query);
@@ -108,7 +107,6 @@ describe('one check', () => {
       timing: { intervalMs: 50, settleMs: 0 },
       ...more,
     });
-    const stop = follower.start();
     await until('the last check has run', () => isLast(checks));
     await stop();
     const { values } = await metrics.missed.get();

@@ -47,11 +47,11 @@ const lock = 'SELECT pg_try_advisory_xact_lock(2026112101) AS is_ours';
 const requester = { source: 'watch', requestedBy: 'content-cache' } as const;
 
 /**
- * Compares each committed change with the cache, and clears stale entries. An entry is counted as missed unless an
- * announcement still waits. Only one process compares at a time. The position is stored in PostgreSQL, so no change is
- * skipped when processes stop.
+ * Compares each committed change with the cache every 250 ms, and clears stale entries. An entry is counted as missed
+ * unless an announcement still waits. Only one process compares at a time. The position is stored in PostgreSQL, so no
+ * change is skipped when processes stop. The returned function stops this, and resolves when the running check has ended.
  */
-export function createChangeFollower(options: ChangeFollowerOptions) {
+export function followChanges(options: ChangeFollowerOptions): () => Promise<void> {
   const { database, cache, invalidator, pending, isQueueEmpty, metrics, logger } = options;
   const { intervalMs, settleMs } = options.timing ?? { intervalMs: 250, settleMs: 1_000 };
   /** The changes that were not yet compared, the oldest first. */
@@ -136,18 +136,13 @@ export function createChangeFollower(options: ChangeFollowerOptions) {
     storedAt = at;
   }
 
-  return {
-    /** Checks now and every 250 ms. Returns a function that stops this and resolves when the running check has ended. */
-    start(): () => Promise<void> {
-      const work = async () => {
-        if (cache.state !== 'usable') return;
-        await database.transaction(async (query) => {
-          const { rows } = await query<{ is_ours: boolean }>('lock_change_follower', lock);
-          if (rows[0]!.is_ours) await check(query);
-        });
-      };
-      const failure = 'changed records were not compared with the cache';
-      return repeat(work, { everyMs: intervalMs, logger, failure });
-    },
+  const work = async () => {
+    if (cache.state !== 'usable') return;
+    await database.transaction(async (query) => {
+      const { rows } = await query<{ is_ours: boolean }>('lock_change_follower', lock);
+      if (rows[0]!.is_ours) await check(query);
+    });
   };
+  const failure = 'changed records were not compared with the cache';
+  return repeat(work, { everyMs: intervalMs, logger, failure });
 }

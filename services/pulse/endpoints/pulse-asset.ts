@@ -3,28 +3,20 @@ import { etagOf, HttpError, matchesIfNoneMatch, type Handler } from '@content-pl
 import { Readable } from 'node:stream';
 import type { pulseAsset as contract } from '@content-platform/contract';
 
-interface Asset {
-  type: string;
-  bytes: Buffer;
-  etag: string;
-}
-
 const types = {
   'pulse.css': 'text/css; charset=utf-8',
   'pulse.js': 'text/javascript; charset=utf-8',
   'pulse.svg': 'image/svg+xml',
 };
 
-export function readAssets(): ReadonlyMap<string, Asset> {
-  return new Map(
+/** Reads the assets now, and serves them from memory. */
+export function pulseAsset(): Handler<typeof contract> {
+  const assets = new Map(
     Object.entries(types).map(([name, type]) => {
       const bytes = readFileSync(new URL(`../assets/${name}`, import.meta.url));
-      return [name, { type, bytes, etag: etagOf(bytes) }];
+      return [name, { type, bytes, etag: etagOf(bytes) }] as const;
     }),
   );
-}
-
-export function pulseAsset({ assets }: { assets: ReadonlyMap<string, Asset> }): Handler<typeof contract> {
   return ({ params: { file }, header }) => {
     const asset = assets.get(file);
     if (!asset) throw new HttpError('not_found', 'The file was not found.');

@@ -21,31 +21,23 @@ export interface Sample {
   values: ReadonlyMap<Target['name'], number | null>;
 }
 
-/** The gauges of all processes; absent: no process reported the value. */
-export interface Gauges {
-  /** Whether a gateway answered; only gateways count requests. */
-  gateway: boolean;
-  /** Whether a content-cache answered; only content-cache counts reads. */
-  contentCache: boolean;
-  queue?: number | undefined;
-  /** When the queue length was last read from Kafka, in ms; 0: Kafka is not configured. */
-  queueMeasuredAt?: number | undefined;
-  failedJobs?: number | undefined;
-  memoryBytes?: number | undefined;
-  /** 0: no limit. */
-  memoryLimitBytes?: number | undefined;
-}
+export type Gauges = ReturnType<typeof gaugesOf>;
 
-function gaugesOf(scrapes: readonly Scrape[]): Gauges {
+/** Returns the gauges of all processes; undefined: no process reported the value. */
+export function gaugesOf(scrapes: readonly Scrape[]) {
   const largest = (name: string) => gauge(name, ...scrapes);
   const measured = largest('invalidation_queue_measured_timestamp_seconds');
   return {
+    /** Whether a gateway answered; only gateways count requests. */
     gateway: scrapes.some((scrape) => scrape.has('gateway_upstream_errors_total')),
+    /** Whether a content-cache answered; only content-cache counts reads. */
     contentCache: scrapes.some((scrape) => scrape.has('cache_reads_total')),
     queue: largest('invalidation_queue_length'),
+    /** When the queue length was last read from Kafka, in ms; 0: Kafka is not configured. */
     queueMeasuredAt: measured === undefined ? undefined : measured * 1_000,
     failedJobs: largest('failed_jobs_open'),
     memoryBytes: largest('cache_memory_bytes'),
+    /** 0: no limit. */
     memoryLimitBytes: largest('cache_memory_limit_bytes'),
   };
 }

@@ -5,8 +5,6 @@ import { recordKey } from './record-cache.ts';
 /** Keys to delete. `webform:12`: other programs' keys of the record (`webform:12:…`). `webform:*`: every key of the model. */
 type Target = string;
 
-type SweepTransport = Pick<ClearTransport, 'primaries' | 'slotMap'>;
-
 /** Attempts when slots of the cluster move during a scan, and the pause between them. */
 const maxScans = 4;
 const scanPauseMs = 150;
@@ -24,7 +22,7 @@ interface Batch {
  * share the next scan. The function returns how many keys each target counts for (of several calls with one target in one
  * scan only the first gets the number), and throws CacheRefused or CacheUnavailable if some keys may remain.
  */
-function createSweep(transport: SweepTransport) {
+function createSweep(transport: ClearTransport) {
   let next: Batch | undefined;
   let running = false;
 
@@ -50,7 +48,7 @@ function createSweep(transport: SweepTransport) {
 }
 
 /** Scans again when a slot moved during the scan: its keys may have been missed on both nodes. */
-async function scanAll(transport: SweepTransport, deleted: Map<Target, number>): Promise<void> {
+async function scanAll(transport: ClearTransport, deleted: Map<Target, number>): Promise<void> {
   for (let scan = 1; ; scan += 1) {
     try {
       return await scanOnce(transport, deleted);
@@ -66,7 +64,7 @@ async function scanAll(transport: SweepTransport, deleted: Map<Target, number>):
  * server must run a script that needs write access and return the same incarnation. The slots must also have the same
  * owners and config epochs: a slot that moved away and back has a newer epoch.
  */
-async function scanOnce(transport: SweepTransport, deleted: Map<Target, number>): Promise<void> {
+async function scanOnce(transport: ClearTransport, deleted: Map<Target, number>): Promise<void> {
   const slots = await transport.slotMap();
   const nodes = transport.primaries();
   const incarnations = () => Promise.all(nodes.map((node) => node.incarnation()));

@@ -57,13 +57,6 @@ export interface RecordCacheOptions {
 /** The key of a record's hash. Other programs' keys for the record start with this key and a colon. */
 export const recordKey = (model: string, id: number): string => `${model}:${id}`;
 
-interface CachedState {
-  /** Whether a reader may still store what it has read from the database. */
-  isLeased: boolean;
-  /** The version of each cached view; null: the record is absent. */
-  versions: (number | null)[];
-}
-
 /** The reader's side of the protocol. A copy in memory, or a reader that joins a database read, would outlive a clear. */
 export function createRecordCache(options: RecordCacheOptions) {
   const { connection, ttlMs, negativeTtlMs } = options;
@@ -129,8 +122,11 @@ export function createRecordCache(options: RecordCacheOptions) {
         }),
       );
     },
-    /** Returns what reads would now find in the cache. Throws CacheError. */
-    async inspect(model: string, id: number): Promise<CachedState> {
+    /**
+     * Returns what reads would now find in the cache: whether a reader may still store what it has read from the database,
+     * and the version of each cached view; null: the record is absent. Throws CacheError.
+     */
+    async inspect(model: string, id: number) {
       const key = recordKey(model, id);
       const { isLeased, views } = await peeks.run(async () => connection.forReading(key).peek(key));
       const versions = views
