@@ -35,6 +35,8 @@ test('parses lists and numbers', () => {
 
 test.each([
   ['LETTERS_URL', 'https://letters.example'],
+  ['LETTERS_URL', 'http://letters.example:64536'],
+  ['LETTERS_URL', 'http:'],
   ['AUTH_URL', 'https://auth.example'],
   ['CORS_ORIGINS', '*'],
   ['CORS_ORIGINS', 'https://a.example/'],

@@ -16,7 +16,12 @@ const networks = 'networks such as 10.0.0.0/8, separated by commas';
 /** Addresses are compared as IPv4, also if a socket has them as IPv6. */
 const isNetwork = (value: string) => ipaddr.isValidCIDR(value) && !/^::ffff:/i.test(value);
 const scale = 'a number from 0 to 1000 with at most three decimals';
-const httpUrl = 'an address starting with http://';
+const httpUrl = 'an address starting with http://, with a port up to 64535';
+/** A service's internal listener has a port 1000 above the public one. */
+function isHttpUrl(value: string): boolean {
+  const url = URL.parse(value);
+  return url?.protocol === 'http:' && Number(url.port) <= 64_535;
+}
 
 type Upstream = Exclude<ServiceName, 'gateway'>;
 const upstreams = services.map(({ name }) => name).filter((name) => name !== 'gateway');
@@ -24,7 +29,7 @@ const upstreams = services.map(({ name }) => name).filter((name) => name !== 'ga
 /** URLs of services must be http: the gateway opens no TLS connections to them. */
 function upstreamUrl(name: Upstream) {
   const schema = name === 'auth' ? tokenConfig.AUTH_URL : serviceUrl(name);
-  return schema.refine((value) => value.startsWith('http:'), httpUrl).describe(schema.description!);
+  return schema.refine(isHttpUrl, httpUrl).describe(schema.description!);
 }
 const upstreamConfig = Object.fromEntries(
   upstreams.map((name) => [urlVariable(name), upstreamUrl(name)]),
