@@ -19,7 +19,7 @@ export function createCacheMetrics({ counter, durations, gauge }: Metrics) {
   const failedJobs = counter('failed_jobs_total', 'Events that could not be processed', 'class');
   const missed = counter(
     'invalidation_missed_total',
-    'Changed records that were still in the cache although no announcement of the change was in the queue',
+    'Changed records that were still in the cache, and were not announced in the minute after their clear',
     'model',
   );
   const delay = durations(

@@ -19,6 +19,7 @@ import { UnsupportedRedis, createContentCache, type CacheState } from './cache/i
 import { createChangeFeed } from './changes/change-feed.ts';
 import { createChangeLog } from './changes/change-log.ts';
 import { followChanges, type ChangeTiming } from './changes/follower.ts';
+import { watchMissedChanges } from './changes/missed-changes.ts';
 import type { contentCacheConfig } from './config.ts';
 import { createContentStore } from './content-store.ts';
 import { createEvents, type EventsOptions } from './events/events.ts';
@@ -96,15 +97,23 @@ export async function startContentCache(
   events?.start();
   onStop(() => events?.stop());
 
-  const stopFollowing = followChanges({
-    database,
-    cache,
-    invalidator,
+  const { changes: timing } = forTests;
+  const missed = watchMissedChanges({
+    query: database.query,
     pending,
     isQueueEmpty: events?.isDone ?? (() => Promise.resolve(true)),
     metrics: cacheMetrics,
     logger,
-    timing: forTests.changes,
+    lateMs: timing?.lateMs,
+  });
+  onStop(missed.stop);
+  const stopFollowing = followChanges({
+    database,
+    cache,
+    invalidator,
+    missed,
+    logger,
+    timing,
   });
   onStop(stopFollowing);
   onStop(pending.watch(cache));

@@ -1,18 +1,14 @@
 import { repeat, type Database, type Logger } from '@content-platform/chassis';
 import type { CacheClearer, ContentCache } from '../cache/index.ts';
-import { type Invalidator, settleAll, targetName } from '../invalidator.ts';
-import type { CacheMetrics } from '../metrics.ts';
-import type { PendingClears } from '../pending-clears.ts';
+import { type Invalidator, settleAll } from '../invalidator.ts';
+import type { MissedChanges } from './missed-changes.ts';
 import { createChangeLog, isBefore, type Change, type ChangeLog, type Snapshot } from './change-log.ts';
 
 export interface ChangeFollowerOptions {
   database: Pick<Database, 'transaction'>;
   cache: Pick<ContentCache, 'state' | 'inspect' | keyof CacheClearer>;
   invalidator: Invalidator;
-  pending: Pick<PendingClears, 'among'>;
-  /** Whether every announcement has been processed. */
-  isQueueEmpty: () => Promise<boolean>;
-  metrics: Pick<CacheMetrics, 'missed'>;
+  missed: Pick<MissedChanges, 'add'>;
   logger: Logger;
   timing?: ChangeTiming | undefined;
 }
@@ -20,8 +16,10 @@ export interface ChangeFollowerOptions {
 export interface ChangeTiming {
   /** The time between two checks, in ms. */
   intervalMs: number;
-  /** The time that an announcement may take after the commit, in ms. */
+  /** The time that an announcement may take after the commit before the record is compared, in ms. */
   settleMs: number;
+  /** The time that an announcement may take after the clear before the change counts as missed, in ms. Default: a minute. */
+  lateMs?: number;
 }
 
 /** The changes between two snapshots. */
@@ -47,12 +45,12 @@ const lock = 'SELECT pg_try_advisory_xact_lock(2026112101) AS is_ours';
 const requester = { source: 'watch', requestedBy: 'content-cache' } as const;
 
 /**
- * Compares each committed change with the cache every 250 ms, and clears stale entries. An entry is counted as missed
- * unless an announcement still waits. Only one process compares at a time. The position is stored in PostgreSQL, so no
- * change is skipped when processes stop. The returned function stops this, and resolves when the running check has ended.
+ * Compares each committed change with the cache every 250 ms, and clears stale entries. Only one process
+ * compares at a time. The position is stored in PostgreSQL, so no change is skipped when processes stop. The returned
+ * function stops this, and resolves when the running check has ended.
  */
 export function followChanges(options: ChangeFollowerOptions): () => Promise<void> {
-  const { database, cache, invalidator, pending, isQueueEmpty, metrics, logger } = options;
+  const { database, cache, invalidator, missed, logger } = options;
   const { intervalMs, settleMs } = options.timing ?? { intervalMs: 250, settleMs: 1_000 };
   /** The changes that were not yet compared, the oldest first. */
   let batches: Batch[] = [];
@@ -72,28 +70,16 @@ export function followChanges(options: ChangeFollowerOptions): () => Promise<voi
     return { change, isLeased, isStale };
   }
 
-  async function clear(change: Change, isMissed: boolean): Promise<void> {
+  async function clear(change: Change): Promise<void> {
     const { model, id, changedAt } = change;
     await invalidator.clear(cache, { model, id }, { ...requester, since: changedAt.getTime() });
-    if (!isMissed) return;
-    metrics.missed.inc({ model });
-    logger.warn({ target: targetName(change), changed_at: changedAt }, 'a change was not announced');
-  }
-
-  async function clearStale(changes: Change[], isProcessed: () => Promise<boolean>): Promise<void> {
-    const isQuiet = await isProcessed();
-    // Inspects again: meanwhile the consumer may have processed an announcement.
-    const states = await Promise.all(changes.map(inspect));
-    const stale = states.filter(({ isStale }) => isStale).map(({ change }) => change);
-    const waiting = isQuiet ? await pending.among(stale) : undefined;
-    await settleAll(stale.map((change) => clear(change, waiting?.has(targetName(change)) === false)));
+    missed.add(change);
   }
 
   /** The clears of a page run at once, so that they share a sweep. */
-  async function comparePage(changes: Change[], isProcessed: () => Promise<boolean>): Promise<void> {
+  async function comparePage(changes: Change[]): Promise<void> {
     const states = await Promise.all(changes.map(inspect));
-    const stale = states.filter(({ isStale }) => isStale).map(({ change }) => change);
-    if (stale.length > 0) await clearStale(stale, isProcessed);
+    await settleAll(states.filter(({ isStale }) => isStale).map(({ change }) => clear(change)));
     // A reader that has read the record before the change may still fill the cache. The clear makes Redis refuse it.
     const leased = states.filter(({ isLeased }) => isLeased);
     await settleAll(leased.map(({ change }) => cache.clearModel(change.model, change.id)));
@@ -124,11 +110,8 @@ export function followChanges(options: ChangeFollowerOptions): () => Promise<voi
 
   async function compareOldest(log: ChangeLog, epoch: string): Promise<void> {
     const { from, to, changes } = batches[0]!;
-    let wasEmpty = false;
-    // Once the queue was empty, it holds no announcement of this batch any more.
-    const isProcessed = async () => (wasEmpty ||= await isQueueEmpty());
-    if (!changes) for await (const page of log.between(from, to)) await comparePage(page, isProcessed);
-    else if (changes.length > 0) await comparePage(changes, isProcessed);
+    if (!changes) for await (const page of log.between(from, to)) await comparePage(page);
+    else if (changes.length > 0) await comparePage(changes);
     batches.shift();
     const at = performance.now();
     if (changes?.length === 0 && at - storedAt < storeEveryMs) return;

@@ -1,0 +1,70 @@
+import { repeat, statements, type Database, type Logger } from '@content-platform/chassis';
+import { type Target, targetName } from '../invalidator.ts';
+import type { CacheMetrics } from '../metrics.ts';
+import type { PendingClears } from '../pending-clears.ts';
+import type { Change } from './change-log.ts';
+
+/** Time that an announcement may take after the clear: a content server's queue, or a restart of the gateway. */
+const usualLateMs = 60_000;
+/** Others are not counted, for example of a large change by SQL. */
+const maxWaiting = 10_000;
+
+// An announcement that was processed earlier would have left no stale entry. A second, because clocks differ.
+const findAnnounced = `SELECT DISTINCT wanted.model, wanted.id::float8 AS id
+  FROM unnest($1::text[], $2::bigint[], $3::timestamptz[]) AS wanted (model, id, since)
+  JOIN content.invalidation AS clear ON clear.target IN (wanted.model || ':' || wanted.id, wanted.model || ':*')
+    AND clear.source <> 'watch' AND clear.at > wanted.since - interval '1 second'`;
+
+interface MissedChangesOptions {
+  query: Database['query'];
+  pending: Pick<PendingClears, 'among'>;
+  /** Whether every event on the broker is processed. */
+  isQueueEmpty: () => Promise<boolean>;
+  metrics: Pick<CacheMetrics, 'missed'>;
+  logger: Logger;
+  lateMs?: number | undefined;
+}
+
+export type MissedChanges = ReturnType<typeof watchMissedChanges>;
+
+/**
+ * Counts changes that the follower has cleared, unless an announcement comes within a minute. While events wait in Kafka,
+ * changes wait too.
+ */
+export function watchMissedChanges(options: MissedChangesOptions) {
+  const { query, pending, isQueueEmpty, metrics, logger, lateMs = usualLateMs } = options;
+  const { rows } = statements(query);
+  let waiting: { change: Change; since: Date }[] = [];
+
+  function count(change: Change): void {
+    metrics.missed.inc({ model: change.model });
+    logger.warn({ target: targetName(change), changed_at: change.changedAt }, 'a change was not announced');
+  }
+
+  async function decide(): Promise<void> {
+    const due = waiting.filter(({ since }) => since.getTime() + lateMs <= Date.now());
+    if (due.length === 0 || !(await isQueueEmpty())) return;
+    const changes = due.map(({ change }) => change);
+    const values = [
+      changes.map(({ model }) => model),
+      changes.map(({ id }) => id),
+      due.map(({ since }) => since),
+    ];
+    const announced = await rows<Target>('find_announced_changes', findAnnounced, values);
+    const known = new Set([...announced.map(targetName), ...(await pending.among(changes))]);
+    waiting = waiting.slice(due.length);
+    for (const change of changes) if (!known.has(targetName(change))) count(change);
+  }
+
+  return {
+    /** Adds a change whose stale entry was cleared now. */
+    add(change: Change): void {
+      if (waiting.length < maxWaiting) waiting.push({ change, since: new Date() });
+    },
+    stop: repeat(decide, {
+      everyMs: 1_000,
+      logger,
+      failure: 'late announcements were not looked up; retrying',
+    }),
+  };
+}
