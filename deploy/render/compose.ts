@@ -35,6 +35,17 @@ ${linesOf(service, () => true)}    volumes: ['${service.name}-secrets:/run/secre
 
 /** Adds the containers of missing services. They are edited by hand afterwards, for example with more settings. */
 export function addContainers(found: string): string {
-  const missing = services.filter(({ name }) => !`\n${found}`.includes(`\n  ${name}:\n`));
-  return [found, ...missing.map(newContainer)].join('');
+  const isThere = (text: string, name: string) => `\n${text}`.includes(`\n  ${name}:\n`);
+  return services.toReversed().reduce((text, service, index, reversed) => {
+    if (isThere(text, service.name)) return text;
+    const next = reversed.slice(0, index).findLast(({ name }) => isThere(text, name));
+    const container = newContainer(service);
+    return next ? text.replace(`\n  ${next.name}:\n`, (place) => container + place) : text + container;
+  }, found);
 }
+
+/** Connections of three containers of each service, and 55 for a content server, migrations and people. */
+export const maxConnections = services.reduce(
+  (sum, { isSingle, connections: { platform, logs } }) => sum + (isSingle ? 1 : 3) * (platform + logs),
+  55,
+);

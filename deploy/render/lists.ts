@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { internalPortOffset, type Service, services } from '@content-platform/contract';
 import { ROOT } from '../local/config.ts';
-import { addContainers, addressLines } from './compose.ts';
+import { addContainers, addressLines, maxConnections } from './compose.ts';
 import { runbookBaseUrl } from './config.ts';
 
 /** A generated list in a file that is written by hand. The pattern matches the whole list, wherever the file has it. */
@@ -40,11 +40,11 @@ function secretRow({ name, stores, hasSecret }: Service, found: string): string 
 
 /** Adds missing services to the table of processes. Its rows are written by hand: improve an added one. */
 function addRows(found: string): string {
-  const missing = services.filter(({ name }) => !found.includes(`| ${name} |`));
+  const known = (name: string) => new RegExp(`^\\| ${name} \\|.*\n`, 'm').exec(found)?.[0];
   const storeNames = { postgres: 'PostgreSQL', redis: 'Redis', kafka: 'Kafka' };
   const row = ({ name, description, stores }: Service) =>
     `| ${name} | ${description} | ${stores.map((store) => storeNames[store]).join(', ')} |\n`;
-  return found + linesOf(missing, row);
+  return linesOf(services, (service) => known(service.name) ?? row(service));
 }
 
 /** Adds missing services to a list in the order of a rollout, which is written by hand. */
@@ -83,6 +83,7 @@ export const lists: readonly List[] = [
     /( {6}- \S+:\/secrets\/.*\n)+?(?= {6}- owner)/,
     () => each(names, '      - %-secrets:/secrets/%\n'),
   ],
+  [compose, /(?<=max_connections=)\d+/, () => String(maxConnections)],
   [compose, /( {2}\S+-secrets:\n)+?(?= {2}owner)/, () => each(names, '  %-secrets:\n')],
   ['deploy/prometheus/prometheus.compose.yml', /( {6}- \{ names: .*\n)+/, () => linesOf(services, dnsName)],
   [
@@ -106,7 +107,11 @@ export const lists: readonly List[] = [
   [kubernetes, /(?<=echo ").*(?=" > service-secrets)/, () => each(secretNames, '%:$(cat %-secret)', ',')],
   [kubernetes, /(?<=for name in )[^;]*(?=; do\n.*=\$name-secret)/, () => postgresNames.join(' ')],
   ['deploy/compose/edge.yml', /( {2}\S+: \*public\n)+/, () => each(names.slice(1), '  %: *public\n')],
-  [architecture, /(?<=auth & cc\[content-cache\] & ).*/, () => names.slice(3).join(' & ')],
+  ...['README.md', architecture].map((file): List => [
+    file,
+    /(?<=auth & cc\[content-cache\] & ).*/,
+    () => names.slice(3).join(' & '),
+  ]),
   [architecture, /(?<=auth & cc & ).*(?= --> pg)/, () => postgresNames.join(' & ')],
   [architecture, /(?<=\| Process \|.*\n.*\n)(\| .*\n)+/, addRows],
   ['docs/operations/releases.md', /(?<=for service in auth devices )[^;]*(?= gateway; do)/, addMissing],
