@@ -79,11 +79,14 @@ class CheckCommand extends \Illuminate\Console\Command
     {
         $this->checkQueue();
         $key = 'platform-check:'.Str::random();
-        dispatch(static fn () => Cache::put($key, true, 60))
+        // The file driver deletes a key that it reads while the file is created.
+        Cache::put($key, 'waiting', $this->option('wait') + 60);
+        dispatch(static fn () => Cache::put($key, 'done', 60))
             ->onConnection(config('platform.queue_connection'))->onQueue(config('platform.queue'));
-        for ($end = microtime(true) + $this->option('wait'); ! Cache::pull($key); usleep(50_000)) {
+        for ($end = microtime(true) + $this->option('wait'); Cache::get($key) !== 'done'; usleep(50_000)) {
             throw_if(microtime(true) > $end, "No job was done within {$this->option('wait')} s.");
         }
+        Cache::forget($key);
     }
 
     private function checkKafka(Platform $platform, Kafka $kafka): void
