@@ -6,10 +6,13 @@ export default {
   modulePathIgnorePatterns: ['/\\.local/'],
   extensionsToTreatAsEsm: ['.ts'],
   testEnvironment: './test/support/environment.mjs',
-  transform: { '\\.ts$': './test/support/transform.mjs' },
+  runtime: '<rootDir>/test/support/runtime.mjs',
+  transform: {},
   coverageProvider: 'v8',
-  // Most tests wait for something: three files in parallel keep two cores busy.
-  maxWorkers: 3,
+  // Most tests wait for something: four files in parallel keep two cores busy.
+  maxWorkers: 4,
+  // The modules of earlier test files stay in memory.
+  workerIdleMemoryLimit: '700MB',
   // A test that exceeds this limit hangs. Tests that need longer set their own limit.
   testTimeout: 60_000,
 };

@@ -22,7 +22,6 @@ export interface Selection {
 
 const jest = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
 const nodeFlags = [
-  '--experimental-vm-modules',
   // Each test file loads all its modules again: with the default of 16 MB, V8 moves most of them to the old generation.
   '--max-semi-space-size=64',
   '--disable-warning=ExperimentalWarning',

@@ -159,19 +159,16 @@ function operation(endpoint: Endpoint, example: Example | undefined): Json {
   };
 }
 
+const allCharacters = Array.from({ length: 0x10000 }, (_, code) => String.fromCharCode(code)).join('');
+
 /** Returns the characters up to U+FFFF with a Unicode property: the content of a character class, as escapes. */
 function charactersOf(property: string): string {
-  const has = new RegExp(`\\p{${property}}`, 'u');
   const written = (code: number): string => `\\\\u${code.toString(16).padStart(4, '0')}`;
-  const ranges: string[] = [];
-  for (let code = 0, first = -1; code <= 0x10000; code += 1) {
-    const isIn = code < 0x10000 && has.test(String.fromCharCode(code));
-    if (isIn && first < 0) first = code;
-    if (isIn || first < 0) continue;
-    ranges.push(first === code - 1 ? written(first) : `${written(first)}-${written(code - 1)}`);
-    first = -1;
-  }
-  return ranges.join('');
+  return [...allCharacters.matchAll(new RegExp(`\\p{${property}}+`, 'gu'))]
+    .map(
+      ({ 0: run, index }) => written(index) + (run.length > 1 ? `-${written(index + run.length - 1)}` : ''),
+    )
+    .join('');
 }
 
 /** Replaces `\p{…}` in patterns by the characters: Python and validators without the flag `u` do not support it. */

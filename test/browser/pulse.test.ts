@@ -134,6 +134,8 @@ describe('the page', () => {
     expect(await page.locator(retryOf(job)).count()).toBe(0);
     const { rows } = await database().query('SELECT state FROM content.failed_job WHERE id = $1', [job]);
     expect(rows).toEqual([{ state: 'retried' }]);
+    // The page's script removes the outcome from the URL.
+    await page.waitForURL(({ search }) => search === '');
     await page.reload();
     await page.waitForSelector('.verdict');
     expect(await page.locator(`text=Job ${job} was processed.`).count()).toBe(0);

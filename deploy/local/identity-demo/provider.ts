@@ -74,6 +74,11 @@ function configurationOf({ client, people }: ProviderOptions): Configuration {
     claims: { openid: ['sub', 'suborgs'], email: ['email', 'email_verified'], profile: ['name'] },
     scopes: ['openid'],
     features: { devInteractions: { enabled: false }, backchannelLogout: { enabled: true } },
+    // The dispatcher of the library refuses addresses of this machine, where the clients are.
+    fetch(url, options) {
+      Reflect.deleteProperty(options!, 'dispatcher');
+      return fetch(url, options);
+    },
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
     renderError(context, { error, error_description }) {
       context.type = 'html';

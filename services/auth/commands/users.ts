@@ -45,7 +45,7 @@ export const createUser: Command = async (args, context) => {
   const { minLength, blocklist } = readPasswordConfig();
   const policy = createPasswordPolicy(minLength, blocklist);
   const password = parseArgument('The password', newPassword, await readPassword(context));
-  const problem = policy.findProblem(password, user);
+  const problem = await policy.findProblem(password, user);
   if (problem) throw new CommandError(`The password ${problem[0]!.toLowerCase()}${problem.slice(1)}`);
   const created = await context.withAccounts((accounts) => ensureUser(accounts, { ...user, password }));
   if (!created) throw new CommandError(`A user with the address ${user.email} exists already.`);

@@ -36,7 +36,7 @@ export function changePassword(context: AuthContext): Handler<typeof contract.ch
     const problems: InvalidField[] = [];
     const guess = { password, address, failure: 'password_change_failed' } as const;
     if (!(await isCurrentPassword(context, user, caller, guess))) problems.push(wrong);
-    const weakness = policy.findProblem(chosen, user);
+    const weakness = await policy.findProblem(chosen, user);
     if (weakness !== undefined) problems.push({ path, message: weakness });
     // Compared last: otherwise the reply would allow guessing.
     if (problems.length === 0 && (await matchPassword(passwords, user, chosen)))
@@ -103,7 +103,7 @@ export function resetPassword(context: AuthContext): Handler<typeof contract.res
   const { database, passwords, policy } = context;
   return async ({ body: { token, new_password: password }, address }) => {
     const person = await findUser(database, token, false);
-    const message = policy.findProblem(password, person);
+    const message = await policy.findProblem(password, person);
     if (message !== undefined) throw invalidFields([{ path: 'body.new_password', message }]);
     const hash = await passwords.limit(() => passwords.hash(password));
     await database.transaction(async (stores) => {

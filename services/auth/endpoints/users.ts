@@ -33,7 +33,7 @@ export function createUser({
   async function hashOf(password: string, person: { email: string; name: string }): Promise<string> {
     // Saves the cost of a hash. The transaction refuses one of two simultaneous requests.
     if (await database.users.findByEmail(person.email)) throw emailTaken();
-    const message = policy.findProblem(password, person);
+    const message = await policy.findProblem(password, person);
     if (message === undefined) return passwords.hash(password);
     throw invalidFields([{ path: 'body.password', message }]);
   }

@@ -1,7 +1,4 @@
-import { ZxcvbnFactory, type ZxcvbnResult } from '@zxcvbn-ts/core';
-import { adjacencyGraphs, dictionary as common } from '@zxcvbn-ts/language-common';
-import { dictionary as english, translations } from '@zxcvbn-ts/language-en';
-
+import type { ZxcvbnFactory, ZxcvbnResult } from '@zxcvbn-ts/core';
 import type { Blocklist } from './blocklist.ts';
 
 interface Person {
@@ -19,6 +16,23 @@ const serviceName = 'content platform';
  * Without these limits 128 symbols block the event loop for seconds; with them for 25 ms, by the first 32 characters.
  */
 const effort = { maxLength: 32, l33tMaxSubstitutions: 3 };
+
+let estimator: Promise<ZxcvbnFactory> | undefined;
+
+/** Loads zxcvbn at the first use: its dictionaries take 0.4 s and 40 MB, and most processes never check a password. */
+async function loadEstimator(): Promise<ZxcvbnFactory> {
+  const [{ ZxcvbnFactory }, common, english] = await Promise.all([
+    import('@zxcvbn-ts/core'),
+    import('@zxcvbn-ts/language-common'),
+    import('@zxcvbn-ts/language-en'),
+  ]);
+  return new ZxcvbnFactory({
+    dictionary: { ...common.dictionary, ...english.dictionary },
+    graphs: common.adjacencyGraphs,
+    translations: english.translations,
+    ...effort,
+  });
+}
 
 const userWordsReason = 'It contains your name, your email address or the name of this service.';
 const listedReason = 'It is on a list of common or leaked passwords.';
@@ -48,21 +62,15 @@ function reasonOf({ sequence, feedback: { warning, suggestions } }: ZxcvbnResult
 
 /** ASVS 5.0 6.2.4, 6.2.11 and 6.2.12, without rules on character types (6.2.1, 6.2.5). `minLength` in code points. */
 export function createPasswordPolicy(minLength: number, blocklist?: Blocklist) {
-  const zxcvbn = new ZxcvbnFactory({
-    dictionary: { ...common, ...english },
-    graphs: adjacencyGraphs,
-    translations,
-    ...effort,
-  });
-
   return {
     /** Returns a sentence with the reason and advice (§3.1.1.2); undefined: the password is acceptable. */
-    findProblem(password: string, person: Person): string | undefined {
+    async findProblem(password: string, person: Person): Promise<string | undefined> {
       const normal = password.normalize('NFC');
       const length = [...normal].length;
       if (length < minLength || length > maxLength)
         return `Must have ${minLength} to ${maxLength} characters; this has ${length}.`;
       if (blocklist?.includes(normal)) return `Is too easy to guess. ${listedReason} ${advice}`;
+      const zxcvbn = await (estimator ??= loadEstimator());
       const own = userWords(person);
       const forms = [withoutSeparators(normal), normal].filter(Boolean);
       const weak = forms.map((form) => zxcvbn.check(form, own)).find(({ score }) => score < minScore);

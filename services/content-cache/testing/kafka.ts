@@ -68,7 +68,7 @@ export async function createTestKafka(brokers = stack().kafka) {
     },
     async close(): Promise<void> {
       // kafkajs tries for 27 s to delete a topic that does not exist.
-      const topics = await admin.listTopics().catch(() => []);
+      const topics = await admin.listTopics().catch((): string[] => []);
       if (topics.includes(topic)) await admin.deleteTopics({ topics: [topic] }).catch(() => undefined);
       await admin.deleteGroups([group]).catch(() => undefined);
       await Promise.all([admin.disconnect(), producer.disconnect(), broker.close()]);
