@@ -1,16 +1,12 @@
 // Faults of the consumer that only another program can cause.
 import { expect, test } from '@jest/globals';
-import {
-  AssignerProtocol,
-  CompressionCodecs,
-  CompressionTypes,
-  type Consumer,
-  type PartitionAssigner,
-} from 'kafkajs';
+import kafkajs, { type Consumer, type PartitionAssigner } from 'kafkajs';
 import { until } from '../../../test/support/wait.ts';
 import { createTestKafka } from '../testing/kafka.ts';
 import type { TestService } from '../testing/service.ts';
 import { useEvents } from '../testing/use-events.ts';
+
+const { AssignerProtocol, CompressionCodecs, CompressionTypes } = kafkajs;
 
 const events = useEvents();
 const { warm, announce, cached } = events;
