@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { environmentWith, readLauncherConfig, ROOT, stackFilePath } from './config.ts';
+import { environmentWith, readLauncherConfig, ROOT, setEnvironment, stackFilePath } from './config.ts';
 import { readSecrets, rotateKeySecret } from './key-secret.ts';
 import { printProblem } from './problem.ts';
 import { serviceSecret } from './service-process.ts';
@@ -21,45 +21,44 @@ const ownerOf = (command: string): string | undefined =>
     readFileSync(join(servicesFolder, name, 'admin.ts'), 'utf8').includes(`'${command}':`),
   );
 
-/** Runs a command of a service and resolves with its exit code. `quiet` shows only errors. */
-function runCommand(
-  service: string,
-  args: string[],
-  added: Record<string, string> = {},
-  quiet = false,
-): Promise<number> {
-  const script = join(servicesFolder, service, 'admin.ts');
+/** Runs a command of a service in this process. An error sets the exit code. */
+async function runCommand(service: string, args: string[], added: Record<string, string> = {}) {
+  setEnvironment(added);
+  process.argv.splice(2, Infinity, ...args);
+  await import(`../../services/${service}/admin.ts`);
+}
+
+/**
+ * Encrypts the keys; resolves with whether it succeeded. A child process, because the command's output must be hidden: it
+ * asks the user to set the new secret, which the launcher does itself.
+ */
+function encryptKeys(args: string[], added: Record<string, string>): Promise<boolean> {
+  const script = join(servicesFolder, 'auth', 'admin.ts');
   const child = spawn(process.execPath, [...process.execArgv, script, ...args], {
-    stdio: ['inherit', quiet ? 'ignore' : 'inherit', 'inherit'],
+    stdio: ['inherit', 'ignore', 'inherit'],
     env: environmentWith(added),
   });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal));
-  return new Promise((resolve) => child.on('exit', (code) => resolve(code ?? 1)));
+  return new Promise((resolve) => child.on('exit', (code) => resolve(code === 0)));
 }
 
 /** Rotates the key secret of a stack. The launcher generates the new secret, like the first one. */
-async function rotateStackSecret(args: string[], database: string, file: string): Promise<number> {
-  let code = 0;
-  await rotateKeySecret(database, file, async (settings) => {
-    code = await runCommand('auth', args, settings, true);
-    return code === 0;
-  });
-  if (code === 0)
-    console.log(
-      `Encrypted the stack's keys with a new secret, which is in ${file}.\nRestart the stack (Ctrl-C, npm start). Until then its auth service continues with the keys that it has loaded.`,
-    );
-  return code;
-}
-
-async function help(): Promise<number> {
-  for (const service of withCommands) await runCommand(service, ['help']);
-  return 0;
+async function rotateStackSecret(args: string[], database: string, file: string): Promise<void> {
+  let done = false;
+  await rotateKeySecret(database, file, async (settings) => (done = await encryptKeys(args, settings)));
+  if (!done) return void (process.exitCode = 1);
+  console.log(
+    `Encrypted the stack's keys with a new secret, which is in ${file}.\nRestart the stack (Ctrl-C, npm start). Until then its auth service continues with the keys that it has loaded.`,
+  );
 }
 
 /** @throws Problem if DATABASE_URL is not set and no stack is running */
-async function run(args: string[]): Promise<number> {
+async function run(args: string[]): Promise<void> {
   const [command = 'help'] = args;
-  if (command === 'help') return help();
+  if (command === 'help') {
+    for (const service of withCommands) await runCommand(service, ['help']);
+    return;
+  }
   const owner = ownerOf(command);
   // An unknown command needs no database.
   if (owner === undefined) return runCommand('auth', args);
@@ -83,7 +82,7 @@ async function run(args: string[]): Promise<number> {
 }
 
 try {
-  process.exitCode = await run(process.argv.slice(2));
+  await run(process.argv.slice(2));
 } catch (error) {
   printProblem(error);
   process.exitCode = 1;

@@ -60,3 +60,8 @@ export function environmentWith(added: Record<string, string>): NodeJS.ProcessEn
   const inherited = Object.entries(process.env).filter(([name]) => !instead.has(name));
   return { ...Object.fromEntries(inherited), ...added };
 }
+
+/** Sets variables of this process, as environmentWith does for a child process. */
+export function setEnvironment(added: Record<string, string>): void {
+  process.env = environmentWith(added);
+}

@@ -120,7 +120,7 @@ export async function preparePostgres(context: ServerContext): Promise<{ spec: P
   const settings = {
     listen_addresses: HOST,
     unix_socket_directories: '',
-    max_connections: '100',
+    max_connections: '200',
     shared_buffers: '64MB',
     max_wal_size: '256MB',
     jit: 'off',

@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { createDatabase, createMetrics, runRetention } from '@content-platform/chassis';
 import { holdOpen } from '../../test/support/locks.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
 import { startAuditChain } from './audit-chain.ts';
 import { byUser } from './audit-store.ts';
@@ -9,16 +10,13 @@ import { retention } from './retention.ts';
 import { createAuthDatabase } from './stores.ts';
 import { openAuthService, runCommand } from './testing/start-auth.ts';
 
-let service: Awaited<ReturnType<typeof openAuthService>>;
+const service = useStarted(openAuthService, ({ close }) => close());
 let auth: ReturnType<typeof createAuthDatabase>;
 const closers: (() => Promise<unknown>)[] = [];
-beforeEach(async () => {
-  service = await openAuthService();
-  auth = createAuthDatabase(service.database);
-});
+beforeAll(() => void (auth = createAuthDatabase(service.database)));
 afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
-  await service.close();
+  await sql('TRUNCATE audit.entry, audit.link, audit.unlinked, audit.person RESTART IDENTITY');
 });
 
 /** Runs statements with the owner's rights, as an attacker who has the owner's credentials. */

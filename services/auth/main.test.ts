@@ -10,6 +10,7 @@ import { createTestDatabase } from '../../test/support/test-database.ts';
 import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
 import { ensureUser, withAccounts } from './accounts.ts';
+import { loadOrCreateKeys } from './keys/key-rotation.ts';
 import { keySecret } from './testing/start-auth.ts';
 
 const started = new Set<Program>();
@@ -47,10 +48,7 @@ test('two processes that start on an empty database sign with one key, and stop 
 });
 
 test('exits with 1 and one line for another AUTH_KEY_SECRET', async () => {
-  const first = await start();
-  await until('it has its key', first.isReady);
-  first.child.kill('SIGTERM');
-  await first.ended;
+  await withAccounts(own.url, (accounts) => loadOrCreateKeys(accounts, keySecret));
   const { ended } = await start({ AUTH_KEY_SECRET: keySecret.toUpperCase() });
   const { code, stderr } = await ended;
   expect(code).toBe(1);

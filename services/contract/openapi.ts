@@ -161,7 +161,7 @@ function operation(endpoint: Endpoint, example: Example | undefined): Json {
 
 const allCharacters = Array.from({ length: 0x10000 }, (_, code) => String.fromCharCode(code)).join('');
 
-/** Returns the characters up to U+FFFF with a Unicode property: the content of a character class, as escapes. */
+/** Returns the characters up to U+FFFF with a Unicode property: the content of a character class, as escapes. Not for Cs and Co. */
 function charactersOf(property: string): string {
   const written = (code: number): string => `\\\\u${code.toString(16).padStart(4, '0')}`;
   return [...allCharacters.matchAll(new RegExp(`\\p{${property}}+`, 'gu'))]
@@ -176,14 +176,15 @@ function expandProperties(json: string): string {
   return json.replace(/\\\\p\{(\w+)\}/g, (_, property: string) => charactersOf(property));
 }
 
+const paths: Record<string, Json> = {};
+const examples = readExamples();
+for (const endpoint of endpoints) {
+  const path = endpoint.path.replace(/:(\w+)/g, '{$1}');
+  (paths[path] ??= {})[endpoint.method.toLowerCase()] = operation(endpoint, examples[endpoint.name]);
+}
+
 /** Returns the OpenAPI 3.1 document. `publicUrl` is the URL at which clients reach the gateway. */
 export function openapi(publicUrl: string): Json {
-  const paths: Record<string, Json> = {};
-  const examples = readExamples();
-  for (const endpoint of endpoints) {
-    const path = endpoint.path.replace(/:(\w+)/g, '{$1}');
-    (paths[path] ??= {})[endpoint.method.toLowerCase()] = operation(endpoint, examples[endpoint.name]);
-  }
   const document = {
     openapi: '3.1.1',
     info: {
@@ -191,7 +192,7 @@ export function openapi(publicUrl: string): Json {
       ...release,
       contact: { name: 'Documentation', url: new URL('/api/docs', publicUrl).href },
       description:
-        'API of the content platform: content records, letters, media files, devices and accounts. Every GET operation also accepts HEAD, which counts against the same rate limit. For HEAD, the identity login and its callback return 405.',
+        'API of the content platform. Every GET operation also accepts HEAD, which counts against the same rate limit. For HEAD, the identity login and its callback return 405.',
     },
     servers: [{ url: publicUrl }],
     tags: services.map(({ tag, description }) => ({ name: tag, description })),

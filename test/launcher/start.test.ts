@@ -51,7 +51,7 @@ function pathWithoutJava(): string {
 
 function contentServer(...args: string[]): string {
   const stack = { ...process.env, STACK_FILE: join(state, 'stack.json') };
-  return execFileSync('npm', ['run', 'content-server', '--', ...args], {
+  return execFileSync(process.execPath, ['deploy/local/content-server.ts', ...args], {
     cwd: ROOT,
     encoding: 'utf8',
     env: stack,
@@ -186,7 +186,7 @@ test('the printed login at the identity service works unchanged', async () => {
 });
 
 test('a second start reports that the stack already runs, and where', async () => {
-  const second = launch(npmStart, env);
+  const second = launch(startCommand, env);
   expect(await second.ended).toBe(1);
   expect(second.output()).toMatch(new RegExp(`already running: ${stackOf(state).gateway} `));
   expect(alive(processesOf(state))).toHaveLength(processCount);
@@ -194,7 +194,7 @@ test('a second start reports that the stack already runs, and where', async () =
 
 test('a port in use makes another start fail before anything starts', async () => {
   const other = newState();
-  const second = launch(npmStart, { ...env, STATE_DIR: other });
+  const second = launch(startCommand, { ...env, STATE_DIR: other });
   try {
     expect(await second.ended).toBe(1);
     expect(second.output()).toMatch(

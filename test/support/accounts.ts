@@ -36,7 +36,9 @@ function renewed(get: () => Promise<string>): () => Promise<string> {
   };
 }
 
-const tokens = new Map<string, () => Promise<string>>();
+/** Each of jest's workers loads this module again for each test file, but keeps the tokens. */
+const kept = globalThis as { tokens?: Map<string, () => Promise<string>> };
+const tokens = (kept.tokens ??= new Map());
 
 /** Returns the answer of a call. Throws if the platform refuses. */
 export async function accepted<A extends { status: number; error?: contract.ErrorEnvelope | undefined }>(
@@ -74,7 +76,7 @@ async function fetchToken(gateway: string, account: Account): Promise<string> {
   return (await logIn(emails[account], password, gateway)).token;
 }
 
-/** Returns an access token of a demo account, valid for minutes. Each test file logs in once per account. */
+/** Returns an access token of a demo account, valid for minutes. Each of jest's workers logs in once per account. */
 export function tokenOf(gateway: string, account: Account): Promise<string> {
   const key = `${gateway} ${account}`;
   let token = tokens.get(key);

@@ -1,6 +1,6 @@
 import { ModuleMocker } from 'jest-mock';
 
-/** Runs tests with Node's own globals instead of a context's; runtime.mjs loads their modules. */
+/** Gives tests Node's own globals. jest's environment would create a VM context; runtime.mjs loads modules without one. */
 export default class NodeItself {
   global = globalThis;
   moduleMocker = new ModuleMocker(globalThis);

@@ -1,2 +1,2 @@
-// Stands in for @jest/globals: runtime.mjs sets these before each test file.
+// Replaces @jest/globals. Before each test file, jest sets these globals (injectGlobals), and runtime.mjs sets jest.
 export const { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } = globalThis;

@@ -46,6 +46,8 @@ export async function startS3Server() {
     bucket,
     accessKeyId,
     secretAccessKey,
+    /** The folder of the bucket: a file here is an object. */
+    folder: join(folder, 'data', bucket),
     /** The server hangs and its connections stay open, until `resume`. */
     async pause(): Promise<void> {
       child.kill('SIGSTOP');

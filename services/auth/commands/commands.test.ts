@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
 import { openAccounts, type Accounts } from '../accounts.ts';
-import { password, runCommand } from '../testing/start-auth.ts';
+import { keySecret, password, runCommand } from '../testing/start-auth.ts';
 import { createClient, disableClient, rotateClient } from './clients.ts';
 import { CommandError, type Command } from './command.ts';
+import { rotateKeySecret } from './keys.ts';
 import { createUser, importUsers } from './users.ts';
 
 let own: TestDatabase;
@@ -71,6 +72,15 @@ test('create-user refuses a password of PASSWORD_BLOCKLIST_FILE', async () => {
   await expectRefusal(/^The password is too easy to guess\. It is on a list/, createUser, cid, password);
   delete process.env['PASSWORD_BLOCKLIST_FILE'];
   rmSync(folder, { recursive: true });
+});
+
+test.each([
+  ['', /^AUTH_KEY_SECRET_NEW is not set; /],
+  ['short', /^AUTH_KEY_SECRET_NEW must be a secret of 32 or more characters, not what it is set to$/],
+  [keySecret, /^AUTH_KEY_SECRET_NEW is the same as AUTH_KEY_SECRET\.$/],
+])('rotate-key-secret refuses %j as the new secret', async (secret, line) => {
+  Object.assign(process.env, { AUTH_KEY_SECRET: keySecret, AUTH_KEY_SECRET_NEW: secret });
+  await expect(run(rotateKeySecret, [])).rejects.toThrow(line);
 });
 
 test('create-client shows a secret once and stores its hash', async () => {

@@ -6,10 +6,11 @@ import {
   login,
   readLetter,
   readLetterHistory,
+  token as clientToken,
   updateLetter,
 } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { newAddress, newUser, tokenOf } from '../../../test/support/accounts.ts';
+import { accepted, machine, newAddress, newUser, tokenOf } from '../../../test/support/accounts.ts';
 import { newFailedJob } from '../../../test/support/failed-jobs.ts';
 import { newLetter } from '../../../test/support/letters.ts';
 import { stack } from '../../../test/support/stack.ts';
@@ -86,9 +87,11 @@ describeEndpoint(listAudit, { invalid: { queries } }, ({ ask }) => {
   });
 
   test('filters by event type', async () => {
-    await tokenOf(stack().gateway, 'machine');
-    const { body } = await ask({ query: { event: 'client_token' } });
-    expect(new Set(body!.items.map(({ event }) => event))).toEqual(new Set(['client_token']));
-    expect(body!.items.map(({ actor }) => actor)).toContain('client:content-server');
+    const { id, secret } = machine;
+    const body = { grant_type: 'client_credentials', client_id: id, client_secret: secret };
+    await accepted(call(stack().gateway, clientToken, { body }));
+    const { items } = (await ask({ query: { event: 'client_token' } })).body!;
+    expect(new Set(items.map(({ event }) => event))).toEqual(new Set(['client_token']));
+    expect(items.map(({ actor }) => actor)).toContain('client:content-server');
   });
 });

@@ -23,7 +23,7 @@ beforeAll(async () => {
   own = await openKeyDatabase();
   ({ database, stores, log } = own);
 });
-afterEach(() => own.empty());
+afterEach(() => own.reset());
 afterAll(() => own.drop());
 
 const load = (secret = keySecret, from = database, sooner = times) => own.load(secret, from, sooner);
@@ -150,6 +150,7 @@ test('reads the keys again for an unknown kid, at most once in the cool-down', a
 });
 
 test('rotates nothing without a key', async () => {
+  await database.query('empty', 'TRUNCATE auth.signing_key');
   expect(await rotateSigningKey(stores, keySecret)).toBeUndefined();
   expect(await rotateKeySecret(stores, keySecret, nextSecret)).toBe(0);
 });

@@ -19,7 +19,10 @@ const effort = { maxLength: 32, l33tMaxSubstitutions: 3 };
 
 let estimator: Promise<ZxcvbnFactory> | undefined;
 
-/** Loads zxcvbn at the first use: its dictionaries take 0.4 s and 40 MB, and most processes never check a password. */
+/**
+ * Loads zxcvbn when the first password is checked, because most processes never check one. Its dictionaries take 40 MB,
+ * and block the process for 0.4 s.
+ */
 async function loadEstimator(): Promise<ZxcvbnFactory> {
   const [{ ZxcvbnFactory }, common, english] = await Promise.all([
     import('@zxcvbn-ts/core'),
@@ -70,7 +73,12 @@ export function createPasswordPolicy(minLength: number, blocklist?: Blocklist) {
       if (length < minLength || length > maxLength)
         return `Must have ${minLength} to ${maxLength} characters; this has ${length}.`;
       if (blocklist?.includes(normal)) return `Is too easy to guess. ${listedReason} ${advice}`;
-      const zxcvbn = await (estimator ??= loadEstimator());
+      // After a failed load, the next check tries again.
+      estimator ??= loadEstimator().catch((error: unknown) => {
+        estimator = undefined;
+        throw error;
+      });
+      const zxcvbn = await estimator;
       const own = userWords(person);
       const forms = [withoutSeparators(normal), normal].filter(Boolean);
       const weak = forms.map((form) => zxcvbn.check(form, own)).find(({ score }) => score < minScore);

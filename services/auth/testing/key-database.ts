@@ -6,6 +6,7 @@ import { keySecret, openAuthService } from './start-auth.ts';
 /** Opens a new database on which several processes can load keys. */
 export async function openKeyDatabase() {
   const { database, log, logger, close } = await openAuthService();
+  await database.query('keep', 'CREATE TABLE auth.kept_key AS TABLE auth.signing_key');
   const loaded: SigningKeys[] = [];
   const endProcesses = () => Promise.all(loaded.splice(0).map((keys) => keys.close()));
   return {
@@ -18,10 +19,11 @@ export async function openKeyDatabase() {
       loaded.push(keys);
       return keys;
     },
-    /** Ends the processes and deletes their database. */
-    async empty(): Promise<void> {
+    /** Ends the processes and restores the first key alone: a new key takes 0.2 s of CPU. */
+    async reset(): Promise<void> {
       await endProcesses();
       await database.query('empty', 'TRUNCATE auth.signing_key, auth.secret, audit.entry, audit.unlinked');
+      await database.query('restore', 'INSERT INTO auth.signing_key TABLE auth.kept_key');
       log.length = 0;
     },
     async drop(): Promise<void> {

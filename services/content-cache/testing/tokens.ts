@@ -4,10 +4,10 @@ import { createTestKey } from '@content-platform/chassis/testing/jwks-server.ts'
 import { startHttpServer } from '../../../test/support/http-server.ts';
 
 const issuer = 'http://platform.test';
+const { kid, privateKey, jwk } = createTestKey('test');
 
 /** Starts an auth service that serves its keys and an empty revocation list; `token` signs with these keys. */
 export async function createTestTokens() {
-  const { kid, privateKey, jwk } = createTestKey('test');
   const { origin, close } = await startHttpServer(({ url }, response) => {
     const isKeys = url === '/.well-known/jwks.json';
     response.end(JSON.stringify(isKeys ? { keys: [jwk] } : { revocations: [], last: 0 }));

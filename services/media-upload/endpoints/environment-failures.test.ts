@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { until } from '../../../test/support/wait.ts';
 import type { PoolOptions } from '../processing/pool.ts';
@@ -15,8 +15,7 @@ let service: Awaited<ReturnType<typeof current.start>>;
 let gate: string;
 beforeEach(async () => {
   // Worker processes of a service that runs as root have another user.
-  const folder = join(current.scene.folder, 'gates');
-  await mkdir(folder);
+  const folder = await mkdtemp(join(current.scene.folder, 'gates-'));
   await chmod(folder, 0o777);
   await chmod(current.scene.folder, 0o711);
   gate = join(folder, 'gate');

@@ -26,6 +26,9 @@ async function imageOf(bytes: Buffer) {
 
 const refused = (refusal: string) => ({ kind: 'refused', refusal });
 
+const solid = (width: number, height: number) =>
+  sharp({ create: { width, height, channels: 3, background: 'red' } });
+
 /** Returns the average colour of a part of an image: [left, top] in tenths. */
 async function colourAt(path: string, [left, top]: readonly [number, number]): Promise<number[]> {
   const { width, height } = await sharp(path).metadata();
@@ -55,7 +58,7 @@ describe('accepts', () => {
   });
 
   test('a large image: the longest sides of its variants are 320, 1280 and 2560 pixels', async () => {
-    const made = await imageOf(await corpus.image(1500, 3000).jpeg().toBuffer());
+    const made = await imageOf(await solid(1500, 3000).jpeg().toBuffer());
     expect(made.variants.map(({ width, height }) => [width, height])).toEqual([
       [160, 320],
       [640, 1280],
@@ -139,10 +142,13 @@ describe('accepts', () => {
 
   test('24 megapixels as camera makers count them, but not one row more', async () => {
     expect(await imageOf(await corpus.blackPng(5712, 4284))).toMatchObject({ width: 5712 });
-    expect(await pool.process(corpus.blackPng(6144, 4096))).toMatchObject({ kind: 'image' });
+    // A thousandth of a byte for each pixel.
+    const dense = corpus.blackPng(6144, 4096);
+    expect(dense.length).toBeLessThan(24 * 1_100);
+    expect(await pool.process(dense)).toMatchObject({ kind: 'image' });
     expect(await pool.process(corpus.blackPng(6144, 4097))).toEqual(refused('image_too_large'));
     expect(await pool.process(corpus.blackPng(16_384, 1))).toEqual(refused('image_too_large'));
-    const deep = await corpus.image(4_096, 3_073).toColourspace('rgb16').png().toBuffer();
+    const deep = await solid(4_096, 3_073).toColourspace('rgb16').png().toBuffer();
     expect(await pool.process(deep)).toEqual(refused('image_too_large'));
   });
 
@@ -230,9 +236,8 @@ describe('refuses', () => {
     gif.writeUInt16LE(10, 6);
     gif.writeUInt16LE(10, 8);
     expect(await pool.process(gif)).toEqual(refused('unreadable_file'));
-    // A coded frame of 108 megapixels in a file whose header says 100 × 100.
-    const large = { width: 12_000, height: 9_000, channels: 3, background: 'red' } as const;
-    const avif = await sharp({ create: large }).avif({ effort: 0 }).toBuffer();
+    // A coded frame of 26 megapixels, more than the limit, in a file whose header says 100 × 100.
+    const avif = await solid(6_500, 4_000).avif({ effort: 0 }).toBuffer();
     const sides = avif.indexOf('ispe') + 8;
     avif.writeUInt32BE(100, sides);
     avif.writeUInt32BE(100, sides + 4);
@@ -253,18 +258,14 @@ describe('refuses', () => {
       const bomb = corpus.blackPng(side, side, inflated);
       expect(await pool.process(bomb)).toMatchObject({ kind: 'refused' });
     }
-    // Within the limit it is accepted like any other image, with a thousandth of a byte for each pixel.
-    const dense = corpus.blackPng(6_000, 4_000);
-    expect(dense.length).toBeLessThan(24 * 1_100);
-    expect(await pool.process(dense)).toMatchObject({ kind: 'image' });
   });
 
   test.each(['zTXt', 'iTXt', 'iCCP'] as const)('a bomb in %s', async (type) => {
     const png = valid['image/png']!;
     expect(await pool.process(corpus.withPacked(png, type, [100_000]))).toMatchObject({ kind: 'image' });
-    const large = corpus.withPacked(png, type, [120_000_000]);
+    const large = corpus.withPacked(png, type, [12_000_000]);
     // Each chunk is small.
-    const many = corpus.withPacked(png, type, Array<number>(100).fill(1_000_000));
+    const many = corpus.withPacked(png, type, Array<number>(12).fill(1_000_000));
     for (const bomb of [large, many]) {
       // The chunks cause the refusal, so the decoder never unpacks them.
       expect(isPngBomb(bomb)).toBe(true);

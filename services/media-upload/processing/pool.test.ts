@@ -38,7 +38,7 @@ test('keeps its worker process and gives it one job at a time', async () => {
 });
 
 test('refuses a file that crashes its worker process; other jobs continue', async () => {
-  const pool = await unrulyPool();
+  const pool = await unrulyPool({ size: 2 });
   const outcomes = await Promise.all(
     ['1000', 'crash', '10', '10', 'crash', '10'].map((text) => order(pool, text)),
   );
@@ -186,7 +186,7 @@ if (existsSync('/proc/self/status')) {
   test('refuses a file that uses too much memory by itself', async () => {
     // The memory of this process depends on the earlier tests.
     const usage = { cpuMsOf, rssOf: (pid: number) => (pid === process.pid ? 0 : rssOf(pid)) };
-    const pool = await unrulyPool({ maxBytes: 300 * 2 ** 20, jobMs: 600_000, usage });
+    const pool = await unrulyPool({ size: 2, maxBytes: 300 * 2 ** 20, jobMs: 600_000, usage });
     expect(await order(pool, 'fill 400')).toEqual({ kind: 'refused', refusal: 'image_too_costly' });
     expect(await order(pool, '0')).toEqual(done);
   });
@@ -194,12 +194,12 @@ if (existsSync('/proc/self/status')) {
 
 test('runs the youngest job again when two together use too much memory', async () => {
   const usage = { cpuMsOf, rssOf: (pid: number) => (pid === process.pid ? 0 : 60) };
-  const pool = await unrulyPool({ maxBytes: 100, usage });
+  const pool = await unrulyPool({ size: 2, maxBytes: 100, usage });
   expect(await Promise.all(['500', '500'].map((text) => order(pool, text)))).toEqual([done, done]);
 });
 
 test('ends its worker processes when it is closed', async () => {
-  const pool = await createTestPool({ program: unruly });
+  const pool = await createTestPool({ program: unruly, size: 2 });
   const pid = await pidOf(pool);
   await pool.close();
   expect(isAlive(pid)).toBe(false);
@@ -215,8 +215,8 @@ describe('worker processes never outlive a parent that is killed', () => {
     ['during native code that never returns', unruly, 'native', ''],
     ['while they load, with a job that never ends', unruly, 'busy', 'loading'],
   ])('%s', async (_, program, upload, when) => {
-    const pool = await createTestPool();
-    pools.push(pool);
+    // It makes the job's folder and needs no worker process.
+    const pool = await unrulyPool({ size: 0 });
     const bytes = upload === 'image' ? corpus.blackPng(5_712, 4_284) : Buffer.from(upload);
     const { path } = await pool.jobOf(bytes);
     const options = { stdio: ['ignore' as const, 'pipe' as const, 'inherit' as const] };

@@ -20,7 +20,7 @@ export async function createTestPool(options: Partial<PoolOptions> = {}) {
   const logger = createLogger('media-upload', 'info', { write });
   const pool = createPool({
     folder: root,
-    size: 2,
+    size: 1,
     maxWaiting: 1_000,
     waitMs: 60_000,
     jobMs: 20_000,

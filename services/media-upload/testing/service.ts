@@ -1,8 +1,9 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach } from '@jest/globals';
-import { createIdempotency, type TokenVerifier } from '@content-platform/chassis';
+import { afterEach } from '@jest/globals';
+import { createIdempotency, createMetrics, type TokenVerifier } from '@content-platform/chassis';
 import { startHttpServer } from '../../../test/support/http-server.ts';
+import { useStarted } from '../../../test/support/use-started.ts';
 import { createMediaUpload } from '../app.ts';
 import { createFileStore, type FileStore, schema } from '../file-store.ts';
 import { createUploadMetrics } from '../metrics.ts';
@@ -33,11 +34,11 @@ interface Replaced {
   quota?: Quota;
 }
 
-/** Gives each test its own database and folder; `start` starts the service in this process on them. */
+/** Gives each test an empty database and an empty store; `start` starts the service in this process on them. */
 export function useService() {
   const services: Awaited<ReturnType<typeof startService>>[] = [];
   const test = {
-    scene: undefined as unknown as MediaFixture,
+    scene: useStarted(createMediaFixture, ({ close }) => close()),
     async start(replaced: Replaced = {}) {
       const service = await startService(test.scene, replaced);
       services.push(service);
@@ -46,18 +47,18 @@ export function useService() {
     /** Returns the keys of all files in the store. */
     keys: () => keysIn(test.scene.store),
   };
-  beforeEach(async () => {
-    test.scene = await createMediaFixture();
-  });
   afterEach(async () => {
     await Promise.all(services.splice(0).map((service) => service.stop()));
-    await test.scene.close();
+    const tables = 'media.file, media.pending_object, media.idempotency_key';
+    await test.scene.database.query('empty', `TRUNCATE ${tables}`);
+    for (const key of await test.keys()) await test.scene.store.remove(key);
   });
   return test;
 }
 
 async function startService(scene: MediaFixture, { store, files, pool: poolOptions, quota }: Replaced) {
-  const { database, folder, logger, metrics } = scene;
+  const { database, folder, logger } = scene;
+  const metrics = createMetrics('media-upload');
   let processed = 0;
   const root = join(folder, 'tmp');
   const workspace = await createWorkspace(root);
