@@ -9,8 +9,8 @@ export default {
   runtime: '<rootDir>/test/support/runtime.mjs',
   transform: {},
   coverageProvider: 'v8',
-  // Most tests wait for something: six files in parallel keep two cores busy.
-  maxWorkers: 6,
+  // Most tests wait for something: four files in parallel keep two cores busy.
+  maxWorkers: 4,
   // The modules of earlier test files stay in memory.
   workerIdleMemoryLimit: '700MB',
   // A test that exceeds this limit hangs. Tests that need longer set their own limit.
