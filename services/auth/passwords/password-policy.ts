@@ -20,8 +20,8 @@ const effort = { maxLength: 32, l33tMaxSubstitutions: 3 };
 let estimator: Promise<ZxcvbnFactory> | undefined;
 
 /**
- * Loads zxcvbn when the first password is checked, because most processes never check one. Its dictionaries take 40 MB,
- * and block the process for 0.4 s.
+ * Loads zxcvbn when the first password is checked, because most processes never check one. Its dictionaries take 30 MB of
+ * heap, and block the process for half a second.
  */
 async function loadEstimator(): Promise<ZxcvbnFactory> {
   const [{ ZxcvbnFactory }, common, english] = await Promise.all([

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { createLogger, createMetrics } from '@content-platform/chassis';
-import { clearModel, clearPattern } from '@content-platform/contract';
+import { clearModel, clearPattern, type Model } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { untilBlocked } from '../../../test/support/locks.ts';
 import { until } from '../../../test/support/wait.ts';
@@ -16,8 +16,8 @@ import { followChanges, type ChangeFollowerOptions } from './follower.ts';
 import { watchMissedChanges } from './missed-changes.ts';
 
 const world = useTestStores();
-/** A late announcement may take 3 s. */
-const soon = { intervalMs: 250, settleMs: 1_000, lateMs: 3_000 };
+/** A late announcement may take 5 s. */
+const soon = { intervalMs: 250, settleMs: 1_000, lateMs: 5_000 };
 const missedMetric = (model: string) => `invalidation_missed_total{model="${model}"}`;
 let cache: ContentCache;
 beforeAll(async () => {
@@ -58,16 +58,18 @@ test('a change without an announcement becomes visible, is recorded and counted'
 test('a change whose announcement comes late is not counted', async () => {
   const service = await world.service({ changes: soon });
   const token = service.token('cache:clear');
-  for (const [model, id] of [
-    ['webform', 104],
-    ['webform', 105],
-    ['pathway', 106],
-  ] as const) {
+  async function clearUnannounced(model: Model, id: number): Promise<void> {
     await world.sql(`INSERT INTO content.${model} (id, title, body) VALUES ($1, 'One', '{}')`, id);
     await until('it is cached', async () => (await read(service, model, id)).cache === 'hit');
     await world.sql(`UPDATE content.${model} SET title = 'Two' WHERE id = $1`, id);
     await until('it is cleared', async () => (await read(service, model, id)).body!.title === 'Two');
   }
+  // At the same time, because the first announcement must not come too late.
+  await Promise.all([
+    clearUnannounced('webform', 104),
+    clearUnannounced('webform', 105),
+    clearUnannounced('pathway', 106),
+  ]);
   await call(service.url, clearModel, { token, body: { model: 'webform', id: 104 } });
   await call(service.url, clearPattern, { token, body: { pattern: 'pathway:*' } });
   const missed = () =>
