@@ -1,4 +1,4 @@
-import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http';
+import type { OutgoingHttpHeaders, RequestListener, Server } from 'node:http';
 import { endpoints as contractEndpoints, health, type Endpoint } from '@content-platform/contract';
 import { beginSpan, inSpan, methodLabel, requestId, type TokenVerifier } from '@content-platform/chassis';
 import { authenticate, createAllowlist, findEndpoint, limitBody } from './guard/access.ts';
@@ -124,8 +124,7 @@ export function createGateway(options: GatewayOptions) {
   }
 
   return {
-    app: (request: IncomingMessage, response: ServerResponse) =>
-      receive(request as GatewayRequest, response as GatewayResponse),
+    app: receive as RequestListener,
     /** Installs protocol-error handlers and the idle timeout; call it before the server listens. */
     configureServer(server: Server): void {
       server.setTimeout(timeouts.idle);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
+import { withDatabase } from '../test/support/connections.ts';
 import { closeEvents } from '../test/support/events.ts';
 import { read } from '../test/support/platform.ts';
 import { startPrometheus, type Prometheus } from '../test/support/prometheus.ts';
@@ -48,10 +49,7 @@ async function asGrafana(): Promise<pg.Pool> {
   const [, statements, password] = /```sql\n(CREATE ROLE grafana LOGIN PASSWORD '([\w-]+)'[^]*?)```/.exec(
     page,
   )!;
-  const owner = new pg.Client({ connectionString: stack().logs });
-  await owner.connect();
-  await owner.query(statements!);
-  await owner.end();
+  await withDatabase(stack().logs, (owner) => owner.query(statements!));
   const url = new URL(stack().logs);
   [url.username, url.password] = ['grafana', password!];
   return new pg.Pool({ connectionString: url.href, max: 1 });

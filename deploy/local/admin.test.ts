@@ -111,6 +111,17 @@ test('runs each command in its service, and help lists all commands', async () =
   );
 });
 
+const onLinux = process.platform === 'linux' ? test : test.skip;
+onLinux('when memory runs out, the kernel ends a command before the service', async () => {
+  const args = ['create-user', '--email', 'ann@example.com', '--name', 'Ann'];
+  const env = { ...bareEnvironment, DATABASE_URL: own.database.url };
+  const command = spawn(process.execPath, [join(ROOT, 'services/auth/admin.ts'), ...args], { env });
+  const priority = () => readFileSync(`/proc/${command.pid}/oom_score_adj`, 'utf8');
+  // It waits for the password.
+  await until('the kernel would end it first', () => priority() === '1000\n');
+  command.kill();
+});
+
 test("rotate-keys uses the stack's secret; a concurrent run waits", async () => {
   const made =
     /^Created signing key (\S+)\. Every auth process publishes it within a second; no restart is needed\.$/m;

@@ -47,12 +47,6 @@ function addRows(found: string): string {
   return linesOf(services, (service) => known(service.name) ?? row(service));
 }
 
-/** Adds missing services to a list in the order of a rollout, which is written by hand. */
-function addMissing(found: string): string {
-  const known = ['gateway', 'pulse', 'auth', 'devices', ...found.split(' ')];
-  return [found, ...names.filter((name) => !known.includes(name))].join(' ');
-}
-
 /** How Prometheus finds the processes of a service. */
 const dnsName = ({ name, port }: Service) =>
   `      - { names: [${name}], type: A, port: ${port + internalPortOffset}, refresh_interval: 15s }\n`;
@@ -107,12 +101,7 @@ export const lists: readonly List[] = [
   [kubernetes, /(?<=echo ").*(?=" > service-secrets)/, () => each(secretNames, '%:$(cat %-secret)', ',')],
   [kubernetes, /(?<=for name in )[^;]*(?=; do\n.*=\$name-secret)/, () => postgresNames.join(' ')],
   ['deploy/compose/edge.yml', /( {2}\S+: \*public\n)+/, () => each(names.slice(1), '  %: *public\n')],
-  ...['README.md', architecture].map((file): List => [
-    file,
-    /(?<=auth & cc\[content-cache\] & ).*/,
-    () => names.slice(3).join(' & '),
-  ]),
+  [architecture, /(?<=auth & cc\[content-cache\] & ).*/, () => names.slice(3).join(' & ')],
   [architecture, /(?<=auth & cc & ).*(?= --> pg)/, () => postgresNames.join(' & ')],
   [architecture, /(?<=\| Process \|.*\n.*\n)(\| .*\n)+/, addRows],
-  ['docs/operations/releases.md', /(?<=for service in auth devices )[^;]*(?= gateway; do)/, addMissing],
 ];

@@ -4,9 +4,6 @@ import { HttpError } from '@content-platform/chassis';
 import ipaddr from 'ipaddr.js';
 import type { Step } from '../request-context.ts';
 
-const malformed = (message: string) =>
-  new HttpError('malformed_request', message, { headers: { Connection: 'close' } });
-
 /**
  * Finds heads that another parser may read differently (request smuggling, RFC 9112 §3.2 and §6.1). Node's parser also
  * accepts versions 0.9 and 2.0, several Hosts, and transfer codings before `chunked`, which would hide the body.
@@ -42,7 +39,8 @@ export function createHeadCheck() {
 
   const refuse: Step = (request) => {
     const problem = problems.get(request);
-    if (problem !== undefined) throw malformed(problem);
+    if (problem === undefined) return;
+    throw new HttpError('malformed_request', problem, { headers: { Connection: 'close' } });
   };
 
   return { inspect, isMalformed, refuse };

@@ -4,7 +4,7 @@ import http from 'node:http';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { callbackify } from 'node:util';
-import { withTimeout } from '@content-platform/chassis';
+import { singleFlight, withTimeout } from '@content-platform/chassis';
 import type { Timeouts } from '../timeouts.ts';
 
 export type Resolve = (hostname: string) => Promise<string[]>;
@@ -19,14 +19,11 @@ const resolveByDns: Resolve = async (hostname) =>
  * occupies one of libuv's four threads and cannot be cancelled.
  */
 export function createResolve(resolve: Resolve = resolveByDns): Resolve {
-  const pending = new Map<string, Promise<string[]>>();
+  const share = singleFlight<string[]>();
 
-  function lookUpOnce(hostname: string): Promise<string[]> {
-    const known = pending.get(hostname);
-    if (known) return known;
-    const begun = resolve(hostname).finally(() => pending.delete(hostname));
-    pending.set(hostname, begun);
-    return begun;
+  async function lookUpOnce(hostname: string): Promise<string[]> {
+    const { value } = await share(hostname, undefined, () => resolve(hostname));
+    return value;
   }
 
   return async (hostname) =>

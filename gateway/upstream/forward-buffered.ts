@@ -3,7 +3,17 @@ import { callbackify } from 'node:util';
 import { buildConnector, Client, type Dispatcher } from 'undici';
 import type { Timeouts } from '../timeouts.ts';
 import { connect } from './connect.ts';
-import type { Connection, ConnectionPool, Transport } from './transport.ts';
+import type { Transport } from './transport.ts';
+
+/** A connection for one request at a time; opened with its first request. */
+interface Connection {
+  readonly client: Client;
+  /** Whether the connection has served a request before: then the service may have closed it meanwhile. */
+  isReused: boolean;
+}
+
+/** The kept connections to one instance of a service. */
+export type ConnectionPool = ReturnType<typeof createConnectionPool>;
 
 /** Creates the pool for `address`, an instance of the service at `url`. Requests that cannot connect get ConnectionFailed. */
 export function createConnectionPool(
@@ -12,7 +22,7 @@ export function createConnectionPool(
   timeouts: Timeouts,
   maxIdle: number,
   lookup: LookupFunction,
-): ConnectionPool {
+) {
   const origin = `${url.protocol}//${isIPv6(address) ? `[${address}]` : address}:${url.port}`;
   const begin = buildConnector({ allowH2: false, timeout: 0, lookup });
   const open = callbackify((target: buildConnector.Options) =>
@@ -41,15 +51,17 @@ export function createConnectionPool(
     return connection;
   }
 
-  const pool: ConnectionPool = {
+  const pool = {
     maxIdle,
-    acquire: () => idle.pop() ?? create(),
-    release(connection) {
+    acquire: (): Connection => idle.pop() ?? create(),
+    /** Releases a connection whose reply is complete. After any other end, destroy its client. */
+    release(connection: Connection): void {
       if (idle.length >= pool.maxIdle) return void connection.client.destroy();
       connection.isReused = true;
       idle.push(connection);
     },
-    closeIdle() {
+    /** Closes the idle connections: if the service closed one of them, it probably closed all. */
+    closeIdle(): void {
       for (const { client } of idle.splice(0)) void client.destroy();
     },
   };

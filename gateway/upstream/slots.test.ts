@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
+import { userCaller } from '../../test/support/user-caller.ts';
 import { until } from '../../test/support/wait.ts';
 import { mint } from '../testing/tokens.ts';
 import { sayOk } from '../testing/upstream.ts';
@@ -61,13 +62,7 @@ test('frees the queue position of a client that disconnects', async () => {
   const verify = async () => {
     checking += 1;
     await goOn.promise;
-    return {
-      kind: 'user' as const,
-      id: 1,
-      sessionId: 's',
-      mustChangePassword: false,
-      scopes: new Set<never>(),
-    };
+    return userCaller(1);
   };
   await fixture.start({ maxRequests, tokens: { verify } });
   const request = 'GET /api/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n';

@@ -1,26 +1,9 @@
 import type { Agent, IncomingHttpHeaders } from 'node:http';
-import type { Client } from 'undici';
 import { HttpError, unavailable } from '@content-platform/chassis';
 import type { GatewayRequest, GatewayResponse } from '../request-context.ts';
 import type { UpstreamReason } from '../metrics.ts';
 import { ConnectionFailed } from './connect.ts';
-
-/** A connection for one request at a time; opened with its first request. */
-export interface Connection {
-  readonly client: Client;
-  /** Whether the connection has served a request before: then the service may have closed it meanwhile. */
-  isReused: boolean;
-}
-
-/** The kept connections to one instance of a service. */
-export interface ConnectionPool {
-  maxIdle: number;
-  acquire(): Connection;
-  /** Releases a connection whose reply is complete. After any other end, destroy the connection's client. */
-  release(connection: Connection): void;
-  /** Closes the idle connections: if one of them was closed by the service, the others probably are, too. */
-  closeIdle(): void;
-}
+import type { ConnectionPool } from './forward-buffered.ts';
 
 /** One process of a service. */
 export interface Instance {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { once } from 'node:events';
-import { createServer, Server } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { startHttpServer } from '../../test/support/http-server.ts';
 import { until } from '../../test/support/wait.ts';
 import { startBlackholeServer } from '../testing/blackhole-server.ts';
 import { startUpstream, type RecordingUpstream } from '../testing/upstream.ts';
@@ -118,18 +118,14 @@ describe('kept connections', () => {
   test('closes idle connections before a Node server does', async () => {
     expect(timeouts.keepAlive).toBeLessThan(new Server().keepAliveTimeout);
     let closedByGateway = false;
-    // Connection from the service: Node then leaves out Keep-Alive, which would tell the gateway how long it may wait.
-    const server = createServer((_request, response) =>
-      response.setHeader('Connection', 'keep-alive').end('{}'),
-    ).listen(0, '127.0.0.1');
-    // A server that closes has ended its own side before it sees the other end.
-    server.on('connection', (socket) => {
+    const { origin, close } = await startHttpServer(({ socket }, response) => {
+      // A server that closes has ended its own side before it sees the other end.
       socket.prependListener('end', () => (closedByGateway = !socket.writableEnded));
+      // With Connection from the service Node leaves out Keep-Alive, which says how long the gateway may wait.
+      response.setHeader('Connection', 'keep-alive').end('{}');
     });
-    await once(server, 'listening');
-    fixture.closeLater(() => server.close());
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    await fixture.start({ services: { auth: url }, timeouts: { keepAlive: 1_000 } });
+    fixture.closeLater(close);
+    await fixture.start({ services: { auth: origin }, timeouts: { keepAlive: 1_000 } });
     await (await fixture.get()).text();
     await until('the gateway has closed it', () => closedByGateway);
   });

@@ -1,7 +1,7 @@
 import { dashboards } from '../dashboards.ts';
 
 /** The part of a panel's JSON that tests read. */
-export interface RenderedPanel {
+interface RenderedPanel {
   dashboard: string;
   id: number;
   type: string;

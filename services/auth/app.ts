@@ -2,7 +2,6 @@ import * as contract from '@content-platform/contract';
 import {
   type Caller,
   createService,
-  createTokenVerifier,
   type Gate,
   handle,
   type Handler,
@@ -33,7 +32,7 @@ import { requireRecentLogin } from './sessions/caller.ts';
 
 export function createAuth(deps: AuthDeps) {
   const context = createContext(deps);
-  const { database, identity, keys, logger, metrics } = context;
+  const { database, identity, logger, metrics } = context;
   const mailGate: Gate = () => {
     if (!deps.resetKey) throw new HttpError('mail_disabled', 'Sending mail is not configured.');
   };
@@ -48,8 +47,7 @@ export function createAuth(deps: AuthDeps) {
     return handle(endpoint, checked, gate);
   }
 
-  const tokens = createTokenVerifier(deps.issuer, keys, deps.revocations);
-  return createService({ name: 'auth', logger, metrics, tokens }, [
+  return createService({ name: 'auth', logger, metrics, tokens: deps.verifier }, [
     route(contract.login, login(context)),
     route(contract.loginMfa, loginMfa(context)),
     route(contract.token, token(context)),

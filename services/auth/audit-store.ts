@@ -1,5 +1,5 @@
-import { deleteWith, statements, type Database } from '@content-platform/chassis';
-import type { AuditEvent } from '@content-platform/contract';
+import { deleteWith, rowsOf, statements, type Database } from '@content-platform/chassis';
+import type { AuditEvent, listAudit, Reply } from '@content-platform/contract';
 
 /** The author of an action: identity and IP address. */
 export interface Actor {
@@ -16,14 +16,9 @@ interface AuditEntry extends Actor {
   details?: Record<string, unknown>;
 }
 
-interface AuditRecord {
-  id: number;
+/** An entry as in a reply of the API, but with a Date. */
+interface AuditRecord extends Omit<Reply<typeof listAudit>['body']['items'][number], 'at'> {
   at: Date;
-  event: AuditEvent;
-  user_id: number | null;
-  actor: string | null;
-  address: string | null;
-  details: Record<string, unknown>;
 }
 
 /** A link of the hash chain over all entries; `hash`: SHA-256 in hex. */
@@ -42,14 +37,8 @@ export function createAuditStore(query: Database['query']) {
   const { rows, affects, run } = statements(query);
 
   /** Yields all rows of a function of the database, in pages. `keyOf` returns the key from which a page starts. */
-  async function* read<Row extends object>(operation: string, text: string, keyOf: (row: Row) => number) {
-    for (let first = 1; ;) {
-      const page = await rows<Row>(operation, text, [first, rowsPerCheck]);
-      yield* page;
-      if (page.length === 0) return;
-      first = keyOf(page.at(-1)!) + 1;
-    }
-  }
+  const read = <Row extends object>(operation: string, text: string, keyOf: (row: Row) => number) =>
+    rowsOf<Row>((last) => rows<Row>(operation, text, [last ? keyOf(last) + 1 : 1, rowsPerCheck]));
 
   return {
     /** If the entry describes a change, call it in the transaction of the change. */
@@ -101,7 +90,7 @@ export function createAuditStore(query: Database['query']) {
     /** Calls `onLink` for each correct link. Returns the number of entries without a link yet, or the first fault. */
     async verify(onLink: (link: Link) => void): Promise<{ queued: number } | { fault: string }> {
       const links = 'SELECT seq::float8 AS seq, hash, fault FROM auth.check_audit_links($1, $2)';
-      const found = read<Link & { fault: string | null }>('check_links', links, ({ seq }) => seq);
+      const found = await read<Link & { fault: string | null }>('check_links', links, ({ seq }) => seq);
       for await (const { fault, ...link } of found) {
         if (fault !== null) return { fault: `link ${link.seq}: ${fault}` };
         onLink(link);
@@ -109,7 +98,7 @@ export function createAuditStore(query: Database['query']) {
       let queued = 0;
       type Entry = { id: number; queued: boolean; linked: boolean };
       const entries = 'SELECT id::float8 AS id, queued, linked FROM auth.check_audit_entries($1, $2)';
-      for await (const entry of read<Entry>('check_entries', entries, ({ id }) => id)) {
+      for await (const entry of await read<Entry>('check_entries', entries, ({ id }) => id)) {
         if (entry.queued) queued += 1;
         else if (!entry.linked) return { fault: `entry ${entry.id}: it has no link` };
       }

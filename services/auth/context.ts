@@ -1,6 +1,5 @@
-import type { Logger, Metrics, Revocations } from '@content-platform/chassis';
-import type { Role } from '@content-platform/contract';
-import { createAccessTokens } from './access-tokens.ts';
+import type { Logger, Metrics, TokenVerifier } from '@content-platform/chassis';
+import type { AccessTokens } from './access-tokens.ts';
 import { createIdentityService } from './identity/identity.ts';
 import type { IdentitySettings } from './identity/settings.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
@@ -26,11 +25,11 @@ export interface AuthDeps {
   totpKey: Buffer;
   /** Key that encrypts tokens for new passwords until their mails are sent; undefined: no mails are sent. */
   resetKey: Buffer | undefined;
-  revocations: Revocations;
+  tokens: AccessTokens;
+  /** Checks the access tokens of requests. */
+  verifier: TokenVerifier;
   throttle: LoginThrottle;
   passwordMinLength: number;
-  /** MFA_REQUIRED_ROLES */
-  mfaRoles: readonly Role[];
   blocklist?: Blocklist | undefined;
   identity: IdentitySettings;
   pushDevices: PushDevices;
@@ -44,13 +43,11 @@ export type AuthContext = ReturnType<typeof createContext>;
 
 /** Creates the dependencies of endpoints and grants. Each endpoint names the parts that it uses. */
 export function createContext(deps: AuthDeps) {
-  const { issuer, database, logger } = deps;
-  const tokens = createAccessTokens(issuer, deps.keys, deps.mfaRoles);
+  const { issuer, database, tokens, logger } = deps;
   const { logins, reusedTokens } = createAuthMetrics(deps.metrics);
   return {
     equalizeFailureTime: createEqualizeFailureTime(),
     ...deps,
-    tokens,
     sessions: createSessions(database, tokens, deps.refreshSecret, () => reusedTokens.inc()),
     passwords: createPasswords(),
     policy: createPasswordPolicy(deps.passwordMinLength, deps.blocklist),

@@ -12,9 +12,9 @@ const auth = useAuth();
 beforeEach(() => auth.sql('TRUNCATE auth.deleted_user, auth.deleted_user_reader'));
 
 let made = 0;
-async function newUser(stores = auth.stores): Promise<number> {
-  const email = `user-${(made += 1)}@example.com`;
-  return (await stores.users.create({ email, name: 'A Person', passwordHash: null, roles: ['user'] }))!.id;
+async function newUser(): Promise<number> {
+  const user = { email: `user-${(made += 1)}@example.com`, name: 'A Person', passwordHash: null };
+  return (await auth.stores.users.create({ ...user, roles: ['user'] }))!.id;
 }
 const feed = async (after = 0, reader = 'letters') => {
   const { users, last } = await auth.stores.deletedUsers.listAfter(after, reader);

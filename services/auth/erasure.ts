@@ -34,13 +34,10 @@ export function startErasure(process: ProcessContext<ConfigOf<typeof authConfig>
   if (logsUrl !== undefined) {
     const logs = connectDatabase(process, logsUrl, { maxConnections: 1 });
     const stopping = new AbortController();
-    let migration: Promise<void> | undefined;
+    let isMigrated = false;
     const queryLogs: Database['query'] = async (...statement) => {
-      migration ??= migrateLogs(logsUrl, logger, stopping.signal);
-      await migration.catch((error: unknown) => {
-        migration = undefined;
-        throw error;
-      });
+      if (!isMigrated) await migrateLogs(logsUrl, logger, stopping.signal);
+      isMigrated = true;
       return logs.query(...statement);
     };
     follow('logs', {

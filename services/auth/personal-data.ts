@@ -13,11 +13,6 @@ import {
 const usual = { waitMs: 5_000, beginMs: 5_000, exportMs: 300_000 };
 const [maxRunning, maxWaiting] = [4, 20];
 
-function alreadyRunning(): HttpError<'rate_limited'> {
-  const headers = { 'Retry-After': '5' };
-  return new HttpError('rate_limited', 'Another export of your data is running. Retry later.', { headers });
-}
-
 export type PersonalData = ReturnType<typeof createPersonalData>;
 
 /** `lists`: the fields of other services and their internal listeners; without one of them every export fails. */
@@ -60,26 +55,28 @@ export function createPersonalData(
      * off and does not look complete.
      */
     async export(user: { id: number }, sessions: AsyncIterable<object>, hangUp: AbortSignal) {
-      if (exporting.has(user.id)) throw alreadyRunning();
+      if (exporting.has(user.id)) {
+        const message = 'Another export of your data is running. Retry later.';
+        throw new HttpError('rate_limited', message, { headers: { 'Retry-After': '5' } });
+      }
       exporting.add(user.id);
       const end = new AbortController();
       const signal = AbortSignal.any([hangUp, end.signal, AbortSignal.timeout(exportMs)]);
       let release = () => {};
+      const finish = () => {
+        exporting.delete(user.id);
+        release();
+        end.abort();
+      };
       try {
         release = await slots.acquire(AbortSignal.any([hangUp, AbortSignal.timeout(waitMs)]));
         const stream = Readable.from(await begin(user, sessions, signal), { signal });
         stream.once('error', (error) => {
           if (!hangUp.aborted) logger.warn({ error }, 'export cut off; the client got an incomplete reply');
         });
-        return stream.once('close', () => {
-          exporting.delete(user.id);
-          release();
-          end.abort();
-        });
+        return stream.once('close', finish);
       } catch (error) {
-        exporting.delete(user.id);
-        release();
-        end.abort();
+        finish();
         if (error instanceof HttpError) throw error;
         throw unavailable('A part of the data is unavailable. Retry later.', error);
       }

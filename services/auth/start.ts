@@ -61,9 +61,10 @@ export async function startAuthService(service: ProcessContext<ConfigOf<typeof a
     const mailer = createMailer(mail);
     onStop(startSendingMails({ database, mailer, resetUrl: mail.resetUrl, resetKey, mails, logger }));
   }
-  const tokens = createAccessTokens(config.PUBLIC_URL, keys);
-  const fetchAsService = fetchWithToken(() => tokens.forService('auth'));
   const { PUBLIC_URL: issuer, PASSWORD_MIN_LENGTH: passwordMinLength } = config;
+  const tokens = createAccessTokens(issuer, keys, config.MFA_REQUIRED_ROLES);
+  const verifier = createTokenVerifier(issuer, keys, revocations);
+  const fetchAsService = fetchWithToken(() => tokens.forService('auth'));
   if (blocklist) logger.info({ passwords: blocklist.size }, 'loaded the password blocklist');
   return {
     app: createAuth({
@@ -71,10 +72,10 @@ export async function startAuthService(service: ProcessContext<ConfigOf<typeof a
       database,
       keys,
       refreshSecret,
-      revocations,
+      tokens,
+      verifier,
       throttle: createLoginThrottle(createSharedFailures(redis, logger)),
       passwordMinLength,
-      mfaRoles: config.MFA_REQUIRED_ROLES,
       totpKey,
       resetKey,
       blocklist,
@@ -97,7 +98,7 @@ export async function startAuthService(service: ProcessContext<ConfigOf<typeof a
       audit: database.audit,
       serviceSecrets: config.SERVICE_SECRETS,
       issueToken: tokens.forService,
-      tokens: createTokenVerifier(issuer, keys, revocations),
+      tokens: verifier,
       logger,
     }),
     checks: {

@@ -1,20 +1,13 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
-import { type Accounts, openAccounts } from './accounts.ts';
+import { expect, test } from '@jest/globals';
+import { useStarted } from '../../test/support/use-started.ts';
+import { openTestAccounts } from './testing/open-test-accounts.ts';
 
 // In this locale, I and \u0130 have other lower-case letters, and so does the Kelvin sign.
 const kelvin = '\u212a';
-let own: TestDatabase;
-let accounts: Accounts;
-
-beforeAll(async () => {
-  own = await createTestDatabase({ locale: 'tr' });
-  accounts = await openAccounts(own.url);
-});
-afterAll(async () => {
-  await accounts.close();
-  await own.drop();
-});
+const accounts = useStarted(
+  () => openTestAccounts({ locale: 'tr' }),
+  ({ close }) => close(),
+);
 
 const create = async (email: string) =>
   (await accounts.users.create({ email, name: 'A Person', passwordHash: null, roles: ['user'] }))?.id;

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { createLogger, type Logger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 import { createDatabase, type Database } from './postgres.ts';
@@ -5,8 +6,18 @@ import { createDatabase, type Database } from './postgres.ts';
 /** Returns the text to print. Throws errors whose message is for the user. */
 type Command = (args: string[]) => Promise<string>;
 
+/** When the memory of a container runs out, the kernel ends this process before the service in the same container. */
+function endBeforeService(): void {
+  try {
+    writeFileSync('/proc/self/oom_score_adj', '1000');
+  } catch {
+    // Not Linux.
+  }
+}
+
 /** Runs the command that the first argument names (default: `help`). An error prints one line on stderr; exit code 1. */
 export async function runCommand(help: string, commands: Record<string, Command>): Promise<void> {
+  endBeforeService();
   // The program that reads the output has ended, as in `… help | head -3`. This is not an error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;

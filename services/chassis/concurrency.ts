@@ -72,7 +72,7 @@ export function createSemaphore(max: number, maxWaiting = Infinity) {
 
 interface Flight<T> {
   result: Promise<T>;
-  signal: AbortSignal;
+  signal: AbortSignal | undefined;
 }
 
 /**
@@ -84,14 +84,14 @@ export function singleFlight<T>() {
 
   return async (
     key: string,
-    signal: AbortSignal,
+    signal: AbortSignal | undefined,
     work: () => Promise<T>,
   ): Promise<{ value: T; joined: boolean }> => {
     for (let flight = flights.get(key); flight; flight = flights.get(key)) {
       try {
         return { value: await flight.result, joined: true };
       } catch (error) {
-        if (!flight.signal.aborted) throw error;
+        if (!flight.signal?.aborted) throw error;
       }
     }
     const result = work().finally(() => flights.delete(key));
@@ -126,6 +126,12 @@ export function createBreaker(logger: Logger, message: string) {
       failing = !worked;
     },
   };
+}
+
+/** Waits until all of `work` has settled. Then rejects with the first error, if any. */
+export async function settleAll(work: Promise<unknown>[]): Promise<void> {
+  await Promise.allSettled(work);
+  await Promise.all(work);
 }
 
 /** Settles as `work` does, or resolves with `fallback` after `limitMs`. The work itself is not stopped. */

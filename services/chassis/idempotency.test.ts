@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import { login as endpoint } from '@content-platform/contract';
+import { userCaller } from '../../test/support/user-caller.ts';
 import { HttpError } from './http-error.ts';
 import { createIdempotency, maxKeys, migrateIdempotency, type Idempotency } from './idempotency.ts';
 import type { Logger } from './logger.ts';
 import type { Database } from './postgres.ts';
 import { openTestService } from './testing/open-test-service.ts';
-import type { Caller } from './tokens.ts';
 
 let service: Awaited<ReturnType<typeof openTestService>>;
 let database: Database;
@@ -20,14 +20,7 @@ afterAll(() => service.close());
 const sql = (text: string) => database.query('test', text);
 beforeEach(() => sql('DELETE FROM letters.idempotency_key'));
 
-const person = (id: number): Caller => ({
-  kind: 'user',
-  id,
-  sessionId: '1',
-  mustChangePassword: false,
-  scopes: new Set(),
-});
-const request = { endpoint, caller: person(1), key: 'a', fingerprint: 'x' };
+const request = { endpoint, caller: userCaller(1), key: 'a', fingerprint: 'x' };
 const done = { status: 201, body: { id: 1 }, headers: { ETag: '"1"' } };
 const again = { status: 201, body: { id: 2 } };
 const work = jest.fn(async () => done);
@@ -40,7 +33,7 @@ test('a repeated request gets the same reply, and the work is done once', async 
 });
 
 test.each([
-  ['another caller', { caller: person(2) }],
+  ['another caller', { caller: userCaller(2) }],
   ['another key', { key: 'b' }],
   ['another endpoint', { endpoint: { ...endpoint, name: 'other' } }],
 ])('a request of %s is another request', async (_, difference) => {
@@ -98,7 +91,7 @@ test('a caller with 1,000 keys in 24 hours gets 429 for a new one, and replies f
   });
   expect(await idempotency.once(request, work)).toEqual(done);
   expect(work).toHaveBeenCalledTimes(1);
-  expect(await idempotency.once({ ...request, caller: person(2) }, async () => again)).toEqual(again);
+  expect(await idempotency.once({ ...request, caller: userCaller(2) }, async () => again)).toEqual(again);
   await sql(`UPDATE letters.idempotency_key SET created_at = now() - interval '25 hours' WHERE key = '7'`);
   expect(await idempotency.once({ ...request, key: 'more' }, async () => again)).toEqual(again);
 });
@@ -133,7 +126,7 @@ test("erases a user's keys, and replies of others with an object of the user", a
   const reply = (user_id: number) => async () => ({ status: 200, body: { id: 1, user_id } });
   const keys: Record<string, [caller: number, owner: number]> = { own: [1, 1], staff: [2, 1], other: [2, 2] };
   for (const [key, [caller, owner]] of Object.entries(keys))
-    await idempotency.once({ ...request, caller: person(caller), key }, reply(owner));
+    await idempotency.once({ ...request, caller: userCaller(caller), key }, reply(owner));
   await idempotency.erase([1, 11]);
   const { rows } = await database.query<{ key: string }>('test', 'SELECT key FROM letters.idempotency_key');
   expect(rows).toEqual([{ key: 'other' }]);

@@ -6,7 +6,7 @@ import type { ServiceName } from '@content-platform/contract/services';
 import { beginRequestSpan, endRequestSpan, inSpan, requestId, runInContext } from './context.ts';
 import { HttpError, invalidFields, toHttpError } from './http-error.ts';
 import type { Logger } from './logger.ts';
-import { bearerToken, isService, type TokenVerifier } from './tokens.ts';
+import { bearerToken, internalScope, type TokenVerifier } from './tokens.ts';
 
 const parseJson = promisify(express.json({ limit: 65_536 }));
 
@@ -29,7 +29,8 @@ export function createInternalEndpoints(tokens: TokenVerifier, logger: Logger) {
 
   async function verifyService(request: Request): Promise<string> {
     const caller = await tokens.verify(bearerToken(request.get('authorization')));
-    if (caller.kind === 'machine' && isService(caller)) return caller.clientId.replace(/^service:/, '');
+    const isService = (caller.scopes as ReadonlySet<string>).has(internalScope);
+    if (caller.kind === 'machine' && isService) return caller.clientId.replace(/^service:/, '');
     throw new HttpError('insufficient_scope', 'The endpoint is for services.');
   }
 

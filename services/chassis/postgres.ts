@@ -150,6 +150,22 @@ export function createDatabase(options: DatabaseOptions): Database {
       ? pool.connect()
       : measured('connect', undefined, () => pool.connect());
 
+  /** Runs the first statement on a connection, which the caller releases. */
+  async function connectAndRun<Row extends pg.QueryResultRow>(
+    operation: string,
+    text: string,
+    config: pg.QueryConfig,
+  ) {
+    const client = await connect();
+    try {
+      return { client, result: await measured(operation, text, () => client.query<Row>(config)) };
+    } catch (error) {
+      // Closes the connection, whose state is unknown after an error.
+      client.release(error as Error);
+      throw error;
+    }
+  }
+
   async function query<Row extends pg.QueryResultRow>(
     operation: string,
     text: string,
@@ -159,34 +175,16 @@ export function createDatabase(options: DatabaseOptions): Database {
     // Every client takes `query_timeout`, but its type does not name it.
     const config = { text, values: values as unknown[], query_timeout: limitMs } as pg.QueryConfig;
     return unlessHanging(async () => {
-      const client = await connect();
-      try {
-        const result = await measured(operation, text, () => client.query<Row>(config));
-        client.release();
-        return result;
-      } catch (error) {
-        // Closes the connection, whose state is unknown after an error.
-        client.release(error as Error);
-        throw error;
-      }
+      const { client, result } = await connectAndRun<Row>(operation, text, config);
+      client.release();
+      return result;
     });
-  }
-
-  async function begin(): Promise<pg.PoolClient> {
-    const client = await connect();
-    try {
-      await measured('begin', 'BEGIN', () => client.query(beginText));
-      return client;
-    } catch (error) {
-      client.release(error as Error);
-      throw error;
-    }
   }
 
   return {
     query,
     async transaction(work) {
-      const client = await unlessHanging(begin);
+      const { client } = await unlessHanging(() => connectAndRun('begin', 'BEGIN', { text: beginText }));
       let broken: Error | undefined;
       try {
         const result = await work(async (operation, text, values = []) => {

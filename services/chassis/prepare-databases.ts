@@ -3,19 +3,16 @@ import pg from 'pg';
 import { serviceOf, type Schema, type ServiceName } from '@content-platform/contract/services';
 import { ConfigError } from './config.ts';
 import { migrateIdempotency } from './idempotency.ts';
-import type { Logger } from './logger.ts';
-import { migrate, untilAvailable, withClient } from './migrations.ts';
+import { migrate, untilAvailable, withClient, type MigrationOptions } from './migrations.ts';
 import { migrateLogs } from './slow-log.ts';
 
-interface PrepareOptions {
+interface PrepareOptions extends Pick<MigrationOptions, 'logger' | 'signal'> {
   /** The platform's database with the owner's credentials. */
   platform?: string | undefined;
   /** The logs database with the owner's credentials. */
   logs?: string | undefined;
   /** Any database URL of the service, with its role and password. */
   role: string;
-  logger: Logger;
-  signal?: AbortSignal;
 }
 
 const usualRights = 'SELECT, INSERT, UPDATE, DELETE';

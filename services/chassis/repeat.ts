@@ -87,17 +87,12 @@ export function fetchFeedFrom<Entry>(
   };
 }
 
-interface FeedFollower<Entry> {
+interface FeedFollower<Entry> extends RepeatOptions {
   fetchPage: FetchPage<Entry>;
   /** Returns the position up to which `apply` was called. */
   position(): Promise<number>;
   /** Applies the entries and stores the position that it has reached. Called again with them after a failure. */
   apply(entries: readonly (Entry & { position: number })[], position: number): Promise<void>;
-  /** Log message of the first of consecutive failures. */
-  failure: string;
-  logger: Logger;
-  /** Pause between two fetches, in ms. */
-  everyMs: number;
 }
 
 /** Applies the entries of a feed until the returned function is called. Retries after failures. */

@@ -78,18 +78,14 @@ test.each([
     const request = httpRequest(`${served.origin}/api/file`, { method: 'POST', headers: sent });
     request.on('error', () => undefined).flushHeaders();
     const [response] = (await once(request, 'response')) as [IncomingMessage];
-    const body = JSON.parse(await firstOf(response)) as object;
+    const [data] = (await once(response, 'data')) as [Buffer];
+    const body = JSON.parse(data.toString()) as object;
     expect({ status: response.statusCode, body }).toMatchObject({ status, body: { error } });
     // The connection closes, unless the body is complete.
     expect(response.headers.connection).toBe(sent['Content-Length'] === '0' ? 'keep-alive' : 'close');
     request.destroy();
   },
 );
-
-async function firstOf(response: IncomingMessage): Promise<string> {
-  const [data] = (await once(response, 'data')) as [Buffer];
-  return data.toString();
-}
 
 /** Sends a head and then `body` bytes. Reads nothing until the other side closes. */
 async function sendAll(path: string, length: number, body: number): Promise<string> {

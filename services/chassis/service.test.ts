@@ -195,10 +195,17 @@ test('counts a request whose client disconnected as 499, also in its span', asyn
   ]);
 });
 
-test('observes each request under its path template', async () => {
+test('observes each request once, under its path template', async () => {
+  const observed = async () => {
+    const { values } = await served.metrics.requestDuration.get();
+    return values.filter(({ metricName }) => metricName?.endsWith('_count'));
+  };
+  const unknown = async () => (await observed()).find(({ labels }) => labels.status === '404')?.value ?? 0;
+  const before = await unknown();
+  await ask('/api/nothing');
+  expect(await unknown()).toBe(before + 1);
   await ask('/api/secret');
-  const { values } = await served.metrics.requestDuration.get();
-  const counts = values.filter(({ metricName }) => metricName?.endsWith('_count'));
+  const counts = await observed();
   const refused = counts.find(({ labels }) => labels.route === '/api/secret' && labels.status === '401');
   expect(refused!.value).toBeGreaterThan(0);
   const routes = [echo, secret, broken, fixed, whoAsks, slow, switchedOff].map(({ path }) => path);

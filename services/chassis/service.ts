@@ -184,12 +184,10 @@ export function createService(
       }),
     );
   }
-  app.use((request, response) =>
-    respond(request, response, 'unknown', () => {
-      throw new HttpError('not_found', 'The path was not found.');
-    }),
-  );
-  // express throws before it finds a route if the path cannot be decoded.
+  app.use(() => {
+    throw new HttpError('not_found', 'The path was not found.');
+  });
+  // Also called if the path cannot be decoded: then express throws before it finds a route.
   app.use((error: unknown, request: Request, response: Response, _next: NextFunction) =>
     respond(request, response, 'unknown', () => Promise.reject(error as Error)),
   );

@@ -28,10 +28,6 @@ export function actorOf(caller: Caller): string {
 /** Scope of the tokens with which services call each other's internal listeners. It cannot be granted to a caller of the API. */
 export const internalScope = 'internal';
 
-/** Whether the caller is another process of the platform. */
-export const isService = ({ kind, scopes }: Caller): boolean =>
-  kind === 'machine' && (scopes as ReadonlySet<string>).has(internalScope);
-
 export const audience = 'content-platform';
 
 export interface TokenVerifier {

@@ -22,16 +22,8 @@ export interface Requester {
   since?: number;
 }
 
-type SingleClearer = Omit<CacheClearer, 'clearRecords'>;
-
-/** Waits until all of `work` has settled. Then rejects with the first error, if any. */
-export async function settleAll(work: Promise<unknown>[]): Promise<void> {
-  await Promise.allSettled(work);
-  await Promise.all(work);
-}
-
 /** Sends the clear of a target to the cache. */
-export function clearTarget(clearer: SingleClearer, { model, id }: Target): Promise<number> {
+export function clearTarget(clearer: CacheClearer, { model, id }: Target): Promise<number> {
   return id === null ? clearer.clearPattern(model) : clearer.clearModel(model, id);
 }
 
@@ -45,7 +37,7 @@ export function createInvalidator(log: Pick<InvalidationLog, 'add'>, metrics: Ca
     log.add(target, keysDeleted, { requestedBy, source });
   }
 
-  async function clear(clearer: SingleClearer, target: Target, requester: Requester): Promise<number> {
+  async function clear(clearer: CacheClearer, target: Target, requester: Requester): Promise<number> {
     const keysDeleted = await clearTarget(clearer, target);
     note(target, keysDeleted, requester);
     return keysDeleted;

@@ -1,7 +1,7 @@
 import { Counter } from 'prom-client';
 import { failedJobClasses, invalidationSources, models } from '@content-platform/contract';
 import { withTimeout, type Metrics } from '@content-platform/chassis';
-import type { Memory } from './cache/index.ts';
+import type { MemoryUsage } from './cache/index.ts';
 
 /** In seconds: from the delay of a healthy platform to an outage that lasts a weekend. */
 const delayBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600, 86_400];
@@ -48,7 +48,7 @@ export function createCacheMetrics({ counter, durations, gauge }: Metrics) {
 const scrapeMs = 1_000;
 
 interface Observed {
-  memory(): Promise<Memory>;
+  memory(): Promise<MemoryUsage>;
   openJobs(): Promise<number>;
   /** Uncommitted events at the last measurement; 0 without Kafka. */
   waitingEvents(): number;
@@ -63,7 +63,7 @@ const inTime = <T>(work: Promise<T>): Promise<T | undefined> =>
 /** Registers metrics that are read at each scrape. A metric that cannot be read in time keeps its last value. */
 export function observe({ measured, registry }: Metrics, observed: Observed): void {
   const { memory, openJobs, waitingEvents, pendingClears } = observed;
-  const inRedis = async (field: keyof Memory) => (await inTime(memory()))?.[field];
+  const inRedis = async (field: keyof MemoryUsage) => (await inTime(memory()))?.[field];
   measured('cache_memory_bytes', 'Memory that Redis uses', () => inRedis('usedBytes'));
   measured('cache_memory_limit_bytes', 'Memory that Redis may use; 0: no limit', () => inRedis('limitBytes'));
   measured('failed_jobs_open', 'Failed jobs that were neither retried nor deleted', () => inTime(openJobs()));

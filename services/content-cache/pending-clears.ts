@@ -1,14 +1,7 @@
-import { repeat, statements, type Database, type Logger } from '@content-platform/chassis';
+import { repeat, settleAll, statements, type Database, type Logger } from '@content-platform/chassis';
 import type { Model } from '@content-platform/contract';
 import type { CacheClearer, ContentCache } from './cache/index.ts';
-import {
-  clearTarget,
-  type Invalidator,
-  type Requester,
-  settleAll,
-  type Target,
-  targetName,
-} from './invalidator.ts';
+import { clearTarget, type Invalidator, type Requester, type Target, targetName } from './invalidator.ts';
 
 interface Row {
   pendingId: string;

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 
 const readAs = async (service: TestService, token: string, model: Model, id = 1) => {
-  const { status, error, headers } = await read(service, model, id, 'full', token);
+  const { status, error, headers } = await read(service, model, id, token);
   return [status, error?.error, headers.get('www-authenticate')];
 };
 const refusal = (scope: string) => [

@@ -22,7 +22,7 @@ import { followChanges, type ChangeTiming } from './changes/follower.ts';
 import { watchMissedChanges } from './changes/missed-changes.ts';
 import type { contentCacheConfig } from './config.ts';
 import { createContentStore } from './content-store.ts';
-import { createEvents, type EventsOptions } from './events/events.ts';
+import { startEvents, type EventsOptions } from './events/events.ts';
 import { createFailedJobStore } from './failed-job-store.ts';
 import { createInvalidationLog, eraseRequesters } from './invalidation-log.ts';
 import { createInvalidator } from './invalidator.ts';
@@ -87,14 +87,13 @@ export async function startContentCache(
 
   const kafka = createKafka(config, 'content-cache', logger);
   const deps = { invalidator, jobs, metrics: cacheMetrics, logger };
-  const events = kafka && createEvents({ kafka, clearer: cache, ...deps, ...forTests });
+  const events = kafka && startEvents({ kafka, clearer: cache, ...deps, ...forTests });
   observe(metrics, {
     memory: cache.memory,
     openJobs: async () => (await jobs.countMatching({ state: 'open' })).matched,
     waitingEvents: events?.waiting ?? (() => 0),
     pendingClears: pending.count,
   });
-  events?.start();
   onStop(() => events?.stop());
 
   const { changes: timing } = forTests;
@@ -107,15 +106,7 @@ export async function startContentCache(
     lateMs: timing?.lateMs,
   });
   onStop(missed.stop);
-  const stopFollowing = followChanges({
-    database,
-    cache,
-    invalidator,
-    missed,
-    logger,
-    timing,
-  });
-  onStop(stopFollowing);
+  onStop(followChanges({ database, cache, invalidator, missed, logger, timing }));
   onStop(pending.watch(cache));
   onStop(warnOfReplicas(cache, logger));
   const tokens = tokensFromAuth(process);

@@ -158,7 +158,6 @@ export const idempotencyHeader = {
 export const idempotencyErrors = ['idempotency_key_in_use', 'idempotency_key_reused'] as const;
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : Record<string, never>;
-type Sent<S> = S extends z.ZodType ? z.input<S> : undefined;
 
 export type Params<E extends Endpoint> = Parsed<E['params']>;
 export type Query<E extends Endpoint> = Parsed<E['query']>;
@@ -168,7 +167,7 @@ export type Body<E extends Endpoint> = E['body'] extends RequestBody
   : undefined;
 /** The body before validation, as the client sends it. */
 export type BodyInput<E extends Endpoint> = E['body'] extends RequestBody
-  ? Sent<E['body']['schema']>
+  ? z.input<E['body']['schema']>
   : undefined;
 
 interface SchemaReply<S, T extends z.ZodType> {

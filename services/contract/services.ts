@@ -71,8 +71,8 @@ const list = [
     ...usual,
     name: 'auth',
     port: 8081,
-    // A password hash takes 19 MB, several run in parallel, and admin commands run in the same container.
-    memoryMb: 384,
+    // A password hash takes 19 MB, several run in parallel, and admin commands of 75 MB run in the same container.
+    memoryMb: 512,
     stores: ['postgres', 'redis'],
     // In a cluster the keys begin with {guesses}, so that all are in one slot.
     redis: `~guesses:* ~{guesses}:* ${redisCommands} +eval +evalsha +time +get +set +unlink`,

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { createHash, randomInt, randomUUID } from 'node:crypto';
 import { type DeviceStore, deleteUnseenDevices, maxDevices } from './device-store.ts';
 import { holdOpen, untilBlocked } from '../../test/support/locks.ts';
-import { openDevices, type TestDevices } from './testing/devices.ts';
+import { useStarted } from '../../test/support/use-started.ts';
+import { openDevices } from './testing/devices.ts';
 
-let own: TestDevices;
+const own = useStarted(openDevices, ({ close }) => close());
 let devices: DeviceStore;
-beforeAll(async () => {
-  own = await openDevices();
-  ({ devices } = own);
-});
-afterAll(() => own.close());
+beforeAll(() => void ({ devices } = own));
 
 /** The session of all registrations. */
 const session = 1;

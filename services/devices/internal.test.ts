@@ -1,23 +1,18 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import express from 'express';
 import { type Caller, HttpError } from '@content-platform/chassis';
 import type { Scope } from '@content-platform/contract';
-import { startHttpServer, type HttpServer } from '../../test/support/http-server.ts';
+import { startHttpServer } from '../../test/support/http-server.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { createInternal } from './internal.ts';
-import { openDevices, type TestDevices } from './testing/devices.ts';
+import { openDevices } from './testing/devices.ts';
 
-let own: TestDevices;
-let server: HttpServer;
-let url: string;
-beforeAll(async () => {
-  own = await openDevices();
-  server = await startHttpServer(express().use(createInternal(own.devices, { verify }, own.logger)));
-  url = `${server.origin}/unregister`;
-});
-afterAll(async () => {
-  server.close();
-  await own.close();
-});
+const own = useStarted(openDevices, ({ close }) => close());
+const server = useStarted(
+  () => startHttpServer(express().use(createInternal(own.devices, { verify }, own.logger))),
+  ({ close }) => close(),
+);
+const url = () => `${server.origin}/unregister`;
 
 /** Stands for the check of signatures: the token is the scope, and after an @ the service. */
 const verify = async (token: string): Promise<Caller> => {
@@ -32,7 +27,7 @@ async function tell(body: unknown, authorization = 'Bearer internal'): Promise<n
     'X-Request-Id': 'the-logout',
     ...(authorization && { authorization }),
   };
-  return (await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })).status;
+  return (await fetch(url(), { method: 'POST', headers, body: JSON.stringify(body) })).status;
 }
 const tokensOf = async (userId: number) =>
   (await own.devices.listTokens(userId, undefined, 10)).map(({ token }) => token);
@@ -71,7 +66,7 @@ test('only auth reads the devices of a user for an export', async () => {
 
 test('refuses a body that is not JSON, without logging it', async () => {
   const headers = { 'Content-Type': 'application/json', Authorization: 'Bearer internal' };
-  const reply = await fetch(url, { method: 'POST', headers, body: '{"user_id":1,"token":"cut' });
+  const reply = await fetch(url(), { method: 'POST', headers, body: '{"user_id":1,"token":"cut' });
   expect([reply.status, await reply.text()]).toEqual([400, '']);
 });
 

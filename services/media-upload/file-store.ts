@@ -7,25 +7,16 @@ import {
   runInBatches,
   statements,
 } from '@content-platform/chassis';
-import type { VariantName } from '@content-platform/contract';
-import { checkQuota, type Quota, unlimited } from './quota.ts';
+import type { MediaFile } from '@content-platform/contract';
+import { checkQuota, type Quota } from './quota.ts';
 
-interface Sizes {
-  /** Pixels; null for a PDF. */
-  width: number | null;
-  height: number | null;
-  bytes: number;
-}
-
-export interface NewFile extends Sizes {
+export interface NewFile extends Pick<MediaFile, 'mime' | 'bytes' | 'width' | 'height' | 'placeholder'> {
   userId: number;
   /** The first part of the file's keys in the store. */
   object: string;
   checksum: Buffer;
-  mime: string;
   name: string;
-  placeholder: string | null;
-  variants: (Sizes & { name: VariantName })[];
+  variants: Omit<MediaFile['variants'][number], 'url'>[];
 }
 
 export interface File extends NewFile {
@@ -55,7 +46,7 @@ export type FileStore = ReturnType<typeof createFileStore>;
 export function createFileStore(
   { query, transaction }: Pick<Database, 'query' | 'transaction'>,
   store: string,
-  quota: Quota = unlimited,
+  quota: Quota = { bytes: Infinity, files: Infinity },
 ) {
   const { rows, first, run } = statements(query);
 

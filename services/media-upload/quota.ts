@@ -6,8 +6,6 @@ export interface Quota {
   files: number;
 }
 
-export const unlimited: Quota = { bytes: Infinity, files: Infinity };
-
 /** Converts the settings MEDIA_QUOTA_MB (1,000,000 bytes) and MEDIA_QUOTA_FILES; 0: no limit. */
 export function quotaOf(config: { MEDIA_QUOTA_MB: number; MEDIA_QUOTA_FILES: number }): Quota {
   const { MEDIA_QUOTA_MB: megabytes, MEDIA_QUOTA_FILES: files } = config;

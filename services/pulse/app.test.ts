@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { PulseReport, Scope } from '@content-platform/contract';
 import { createLogger, createMetrics } from '@content-platform/chassis';
 import { startHttpServer, type HttpServer } from '../../test/support/http-server.ts';
+import { userCaller } from '../../test/support/user-caller.ts';
 import { createPulse } from './app.ts';
 
 const unreachable = 'http://127.0.0.1:1';
@@ -15,13 +16,7 @@ let url: string;
  * scopes.
  */
 beforeAll(async () => {
-  const verify = async (token: string) => ({
-    kind: 'user' as const,
-    id: 1,
-    sessionId: '1',
-    mustChangePassword: false,
-    scopes: new Set(token.split(',') as Scope[]),
-  });
+  const verify = async (token: string) => userCaller(1, ...(token.split(',') as Scope[]));
   const app = createPulse({
     publicUrl,
     authUrl: unreachable,

@@ -4,7 +4,7 @@ import { countedSince, gaugesOf, windowMs, type Sampler } from './sampling/sampl
 import { measure, readsOf } from './sampling/targets.ts';
 import type { Viewer } from './access/viewers.ts';
 
-export interface ReportDeps {
+interface ReportDeps {
   sampler: Sampler;
   /** Slow requests and queries; null: unavailable. */
   slow: () => Promise<PulseReport['slow']>;

@@ -12,3 +12,5 @@ export const rules = ruleFiles.join('\n');
 export const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map((match) => match[1]!);
 
 export const unique = (names: string[]) => [...new Set(names)].toSorted();
+
+export const alertNames = unique(all(rules, /- alert: (\w+)/g));

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../deploy/local/config.ts';
 import { sections } from '../../grafana/runbooks.ts';
-import { all, rules, unique } from './rules.ts';
+import { alertNames, rules, unique } from './rules.ts';
 
 /** The names of alerts are single words in upper camel case. */
 const alertSections = sections.filter(({ name }) => /^(?:[A-Z][a-z0-9]+){2,}$/.test(name));
 const names = alertSections.map(({ name }) => name);
 
 test('each alert has a runbook section, and each section belongs to an alert', () => {
-  expect(names.toSorted()).toEqual(unique(all(rules, /- alert: (\w+)/g)));
+  expect(names.toSorted()).toEqual(alertNames);
 });
 
 test('the monitoring page lists each alert with its severity', () => {
@@ -20,9 +20,7 @@ test('the monitoring page lists each alert with its severity', () => {
     alerts!.split(', ').map((name) => `${/\w+/.exec(name)![0]} ${severity}`),
   );
   const alerts = rules.matchAll(/- alert: (\w+)[^]*?severity: (\w+)/g);
-  expect(listed.toSorted()).toEqual(
-    [...new Set([...alerts].map(([, name, severity]) => `${name} ${severity}`))].toSorted(),
-  );
+  expect(listed.toSorted()).toEqual(unique([...alerts].map(([, name, severity]) => `${name} ${severity}`)));
 });
 
 test('the symptom index links every section that helps', () => {

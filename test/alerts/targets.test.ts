@@ -6,7 +6,7 @@ import {
   pathsWithOwnLimit,
   targetGoals,
 } from '@content-platform/contract';
-import { rules } from './rules.ts';
+import { all, rules } from './rules.ts';
 
 const expressionOf = (alert: string) =>
   new RegExp(`- alert: ${alert}\n[^]*?expr:([^]*?)\n +for:`).exec(rules)![1]!.replaceAll(/\s+/g, ' ');
@@ -27,14 +27,12 @@ test.each([
 });
 
 test('the latency budget matches the target', () => {
-  const bounds = [...rules.matchAll(/_bucket\{service="gateway", [^}]*le="([\d.]+)"\}/g)].map(([, le]) =>
-    Number(le),
-  );
+  const bounds = all(rules, /_bucket\{service="gateway", [^}]*le="([\d.]+)"\}/g).map(Number);
   expect(new Set(bounds)).toEqual(new Set([time.goal]));
 });
 
 test('the p95 over all routes excludes exactly the routes with their own limit', () => {
-  const patterns = new Set([...rules.matchAll(/route!~"(.+?)"/g)].map(([, pattern]) => pattern!));
+  const patterns = new Set(all(rules, /route!~"(.+?)"/g));
   expect(patterns.size).toBe(1);
   for (const pattern of patterns) {
     const left = endpoints.filter(({ path }) => new RegExp(`^(?:${pattern})$`).test(path));

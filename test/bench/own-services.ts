@@ -56,22 +56,13 @@ export function startGateway(
   return start('gateway', port, upstream, { redis, urlOf }, { RATE_LIMIT_SCALE: '1000', ...settings });
 }
 
-export interface ContentCacheDeps {
-  auth: string;
-  postgres: string;
-  logs: string;
-  redis: string;
-  /** Empty: no Kafka. */
-  kafka: string;
-}
-
 /** Starts the platform's content-cache, by default with its default settings. */
 export function startContentCache(
   port: number,
-  { auth, postgres, logs, redis, kafka }: ContentCacheDeps,
+  { auth, ...stores }: { auth: string } & Pick<ServiceContext, 'postgres' | 'logs' | 'redis' | 'kafka'>,
   settings: Record<string, string> = {},
 ): ChildProcess {
-  return start('content-cache', port, auth, { postgres, logs, redis, kafka }, settings);
+  return start('content-cache', port, auth, stores, settings);
 }
 
 /** Returns whether the process at `port` is ready and not degraded. */

@@ -1,8 +1,8 @@
 // The system under test of load benchmarks: a separate gateway with a real or stub content-cache, on the running
 // stack's stores, with its own tokens. All of it can run on one core.
 import { spawnSync } from 'node:child_process';
-import { Redis } from 'ioredis';
 import { internalPortOffset } from '@content-platform/contract';
+import { withRedis } from '../support/connections.ts';
 import { freeRow } from '../support/ports.ts';
 import { descendantsOf } from '../support/processes.ts';
 import { database } from '../support/records.ts';
@@ -49,11 +49,10 @@ export type TestSystem = Awaited<ReturnType<typeof startTestSystem>>;
 
 /** Returns the versions that the stack's stores report. Leaves a connection open for `closeRecords`. */
 export async function stackVersions(): Promise<Record<string, string>> {
-  const redis = new Redis(stack().redis);
   const { rows } = await database().query<{ server_version: string }>('SHOW server_version');
   return {
     postgres: rows[0]!.server_version.split(' ')[0]!,
-    redis: await redisVersion(redis).finally(() => redis.disconnect()),
+    redis: await withRedis(redisVersion),
   };
 }
 

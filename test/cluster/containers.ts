@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { stackFilePath } from '../../deploy/local/config.ts';
 import { services } from '@content-platform/contract';
 import { writePrivate } from '../../deploy/local/state.ts';
@@ -16,14 +15,6 @@ import type { Balancer } from './balancer.ts';
 
 /** The platform's processes in these stacks, with their number of containers. */
 export const processes = { gateway: 2, 'content-cache': 3, auth: 1, devices: 1, letters: 1 };
-
-/** Kills a container and starts it again after some seconds, with its data. */
-export async function killFor(container: string, seconds: number): Promise<void> {
-  await docker(['kill', container]);
-  await sleep(seconds * 1_000);
-  await docker(['start', container]);
-  await untilHealthy(container);
-}
 
 /** Returns the public URLs of all running gateways, except for one container. */
 export async function gateways(without?: string): Promise<string[]> {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { DOWNLOADS, ROOT } from '../../deploy/local/config.ts';
 import { runCommand } from '../../deploy/local/run-command.ts';
 import { newUser, type OwnUser } from '../support/accounts.ts';
+import { withDatabase } from '../support/connections.ts';
 import { newImage, uploaded } from '../support/media.ts';
 import { closeRecords, freshId, save } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
@@ -39,10 +39,8 @@ async function useEmptyStack(): Promise<void> {
  * Returns the row count and a content hash of every table, once the audit log is linked. A restored database begins a new
  * epoch of changes: the rows' transaction ids, the epoch itself and the list of clears differ.
  */
-async function contentsOf(url: string): Promise<Record<string, string>> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
+const contentsOf = (url: string): Promise<Record<string, string>> =>
+  withDatabase(url, async (client) => {
     const { rows: tables } = await client.query<{ name: string }>(
       `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
        WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema')
@@ -57,10 +55,7 @@ async function contentsOf(url: string): Promise<Record<string, string>> {
       contents[name] = (await client.query<{ told: string }>(text)).rows[0]!.told;
     }
     return contents;
-  } finally {
-    await client.end();
-  }
-}
+  });
 
 let user: OwnUser;
 let record: number;

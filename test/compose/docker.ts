@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT, stackFilePath } from '../../deploy/local/config.ts';
 import { freePort } from '../../deploy/local/ports.ts';
 import { lastLines, runCommand } from '../../deploy/local/run-command.ts';
@@ -77,4 +78,12 @@ export async function containersOf(service: string): Promise<string[]> {
 export async function untilHealthy(container: string): Promise<void> {
   const health = ['inspect', '--format', '{{.State.Health.Status}}', container];
   await until(`${container} is healthy`, async () => (await docker(health)) === 'healthy', 120_000);
+}
+
+/** Kills a container and starts it again after some seconds, with its data. */
+export async function killFor(container: string, seconds: number): Promise<void> {
+  await docker(['kill', container]);
+  await sleep(seconds * 1_000);
+  await docker(['start', container]);
+  await untilHealthy(container);
 }

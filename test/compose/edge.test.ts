@@ -12,7 +12,7 @@ import { raceWhile } from '../support/gateway-race.ts';
 import { read } from '../support/platform.ts';
 import { stack } from '../support/stack.ts';
 import { until, within } from '../support/wait.ts';
-import { compose, containersOf, docker, untilHealthy, writeStack } from './docker.ts';
+import { compose, containersOf, docker, killFor, writeStack } from './docker.ts';
 import { closeAfterRaces, expectNoFailure, untilWell } from './races.ts';
 
 /** Traffic through Caddy to four gateways. */
@@ -91,10 +91,7 @@ test('a gateway that is killed and the replacement of all four fail no request',
   const figures = await raceWhile(traffic, async () => {
     await sleep(2_000);
     const [first] = await containersOf('gateway');
-    await docker(['kill', first!]);
-    await sleep(3_000);
-    await docker(['start', first!]);
-    await untilHealthy(first!);
+    await killFor(first!, 3);
     for (const old of await containersOf('gateway')) {
       await up('--no-deps', '--no-recreate', '--scale', 'gateway=5', 'gateway');
       await docker(['stop', old]);

@@ -22,15 +22,13 @@ function run(user: string, password: string, code: string): Promise<string> {
 const write = (to: string) => `const producer = kafka.producer({ allowAutoTopicCreation: false });
   await producer.connect();
   await producer.send({ topic: '${to}', acks: -1, messages: [{ key: 'webform:1', value: '{"model":"webform","id":1}' }] });`;
-const createTopic = (name: string) => `const admin = kafka.admin();
+const asAdmin = (call: string) => `const admin = kafka.admin();
   await admin.connect();
-  await admin.createTopics({ waitForLeaders: false, topics: [{ topic: '${name}', numPartitions: 1 }] });`;
-const deleteTopic = `const admin = kafka.admin();
-  await admin.connect();
-  await admin.deleteTopics({ topics: ['${topic}'] });`;
-const readAs = (name: string) => `const admin = kafka.admin();
-  await admin.connect();
-  await admin.fetchOffsets({ groupId: '${name}', topics: ['${topic}'] });`;
+  await admin.${call};`;
+const createTopic = (name: string) =>
+  asAdmin(`createTopics({ waitForLeaders: false, topics: [{ topic: '${name}', numPartitions: 1 }] })`);
+const deleteTopic = asAdmin(`deleteTopics({ topics: ['${topic}'] })`);
+const readAs = (name: string) => asAdmin(`fetchOffsets({ groupId: '${name}', topics: ['${topic}'] })`);
 
 const passwordOf = (user: string) =>
   compose('run', '--rm', '-T', '--no-deps', 'kafka-users', 'cat', `/run/secrets/${user}-password`);

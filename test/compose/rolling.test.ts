@@ -30,7 +30,7 @@ async function buildReleaseBefore(): Promise<void> {
     const unpack = `git archive ${await releaseBefore()} | tar -x -C '${folder}'`;
     const { code, output } = await runCommand('bash', ['-o', 'pipefail', '-c', unpack], { cwd: ROOT });
     if (code !== 0) throw new Error(output);
-    for (const file of ['deploy/Dockerfile', 'deploy/compose/health.mjs', '.dockerignore'])
+    for (const file of ['deploy/Dockerfile', 'deploy/compose/health.sh', '.dockerignore'])
       cpSync(join(ROOT, file), join(folder, file), { recursive: true });
     for (const service of upstreams) {
       const tag = ['--tag', `${imageOf(service)}:before`, '--build-arg', `SERVICE=${service}`];

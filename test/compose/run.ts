@@ -12,10 +12,11 @@ await untilStopped(async (signal) => {
   const patterns = process.argv.slice(2);
   // The tests run in sequence, because they disrupt the shared stack.
   const own: Selection = { folder: 'test/compose', patterns, options: ['--runInBand'] };
-  // The excluded tests need an identity service and a mail server beside the stack.
+  // The excluded tests need an identity service and a mail server beside the stack. Two at a time, because each runs
+  // admin commands in the container of auth.
   const blackBox: Selection = {
     patterns: ['\\.contract\\.test', 'test/contract/', 'test/browser/'],
-    options: ['--testPathIgnorePatterns=/(identity|password-reset)\\.contract'],
+    options: ['--testPathIgnorePatterns=/(identity|password-reset)\\.contract', '--maxWorkers=2'],
   };
   await findTests(own, signal);
   await needDocker(signal);

@@ -6,7 +6,7 @@ import { newPushToken, register } from '../support/devices.ts';
 import { createBrowser } from '../support/identity.ts';
 import { returnTo } from '../support/identity-stack.ts';
 import { newLetter } from '../support/letters.ts';
-import { fileOf, newImage, uploaded, type Bytes } from '../support/media.ts';
+import { fileOf, newImage, uploaded } from '../support/media.ts';
 import { freshId, save } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
@@ -23,28 +23,6 @@ export interface Answer {
 }
 
 export const model: contract.Model = 'accesscode';
-
-/** The users and data of one dependency's tests. */
-export interface Scene {
-  user: OwnUser;
-  sre: string;
-  machine: string;
-  letter: number;
-  file: contract.MediaFile;
-  /** A record whose newest version is in the cache; reads must return this version. */
-  cached: { id: number; title: string };
-}
-
-/** Data that one round of requests uses up; created before the fault. */
-export interface Turn {
-  scene: Scene;
-  leaving: { token: string; push: string };
-  back: { query: Record<string, string>; cookie: string };
-  uncached: { id: number; title: string };
-  /** An unannounced change: the old version is in the cache, the new one in the database. */
-  changed: { id: number; title: string };
-  image: Bytes;
-}
 
 const withinMs = 120_000;
 const from = () => ({ 'X-Forwarded-For': newAddress() });
@@ -77,7 +55,8 @@ const untilCached = (token: string, id: number) =>
 
 const readOf = (token: string, id: number) => send(contract.readContent, { params: { model, id }, token });
 
-export async function createMediaFixture(user: OwnUser): Promise<Scene> {
+/** Creates the users and data of one dependency's tests. */
+export async function createMediaFixture(user: OwnUser) {
   const { token } = await logIn(user.email, user.password);
   const title = `Newest ${randomUUID()}`;
   const id = await inCache(token, 'Old');
@@ -94,14 +73,16 @@ export async function createMediaFixture(user: OwnUser): Promise<Scene> {
     machine,
     letter: await newLetter({ userId: user.id }),
     file: await uploaded(token, await newImage()),
+    /** A record whose newest version is in the cache; reads must return this version. */
     cached: { id, title },
   };
 }
+export type Scene = Awaited<ReturnType<typeof createMediaFixture>>;
 
 const clearOf = (token: string, id: number) => send(contract.clearModel, { body: { model, id }, token });
 
 /** Logs in at the identity service and returns the request to our callback. */
-async function comeBack(subject: string): Promise<Turn['back']> {
+async function comeBack(subject: string) {
   const browser = createBrowser();
   const challenge = createHash('sha256').update(randomBytes(32).toString('base64url')).digest('base64url');
   const query = new URLSearchParams({ return_to: returnTo, state: 'mine', code_challenge: challenge });
@@ -114,7 +95,8 @@ async function comeBack(subject: string): Promise<Turn['back']> {
   return { query: Object.fromEntries(back.searchParams), cookie };
 }
 
-export async function takeTurn(scene: Scene, subject: string): Promise<Turn> {
+/** Creates the data that one round of requests uses up, before the fault. */
+export async function takeTurn(scene: Scene, subject: string) {
   const { email, password } = scene.user;
   const push = newPushToken();
   const { token } = await logIn(email, password);
@@ -123,11 +105,13 @@ export async function takeTurn(scene: Scene, subject: string): Promise<Turn> {
     inCache(token, 'Old'),
     register(token, { token: push }),
   ]);
+  // An unannounced change: the old version is in the cache, the new one in the database.
   const changed = { id: old, title: `Changed ${randomUUID()}` };
   const uncached = { id: freshId(), title: `Cold ${randomUUID()}` };
   for (const { id, title } of [changed, uncached]) await save(model, id, title);
   return { scene, leaving: { token, push }, back, uncached, changed, image: await newImage() };
 }
+export type Turn = Awaited<ReturnType<typeof takeTurn>>;
 
 /** Endpoints that respond alike to faults, and the request that represents them. */
 export interface Group {

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Redis } from 'ioredis';
 import { listLetters, type Model } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { ROOT } from '../../deploy/local/config.ts';
 import { startAlertmanager, type Alertmanager } from '../support/alertmanager.ts';
 import { tokenOf } from '../support/accounts.ts';
+import { withRedis } from '../support/connections.ts';
 import { announce } from '../support/events.ts';
 import { joinAsIdleMember } from '../support/idle-group-member.ts';
 import { holdOpen } from '../support/locks.ts';
@@ -146,8 +146,7 @@ test('notifies about a slow route with few of all requests', async () => {
 });
 
 test('notifies about a full Redis', async () => {
-  const redis = new Redis(stack().redis);
-  try {
+  await withRedis(async (redis) => {
     const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
     // Redis can evict so much that it never refuses the platform's writes.
     let filled = 0;
@@ -161,9 +160,7 @@ test('notifies about a full Redis', async () => {
       await redis.config('SET', 'maxmemory', '256mb');
     });
     expect(webhook.notified()['CacheEvictions']).toMatch(/^Redis is full and evicted \d+ keys/);
-  } finally {
-    redis.disconnect();
-  }
+  });
 });
 
 test('notifies about an unannounced change while most reads miss', async () => {

@@ -4,7 +4,6 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
 import { createIdentityProvider } from '../../deploy/local/identity-demo/provider.ts';
 import type { Secrets } from '../../deploy/local/state.ts';
 import { createClient, logIn } from '../secrets/client.ts';
@@ -31,6 +30,7 @@ import {
 } from '../secrets/places.ts';
 import { emails } from '../support/accounts.ts';
 import { startCollector, type Collector } from '../support/collector.ts';
+import { withDatabase } from '../support/connections.ts';
 import { announce } from '../support/events.ts';
 import { client as platform, listen } from '../support/identity.ts';
 import { returnTo } from '../support/identity-stack.ts';
@@ -132,7 +132,7 @@ async function places(): Promise<Place[]> {
     ...commandLines(),
     ...platformTables,
     ...(await tables('logs', stack().logs)),
-    ...(await redisKeys(stack().redis)),
+    ...(await redisKeys()),
     ...redisFiles(folder),
     ...client.errors,
   ];
@@ -143,12 +143,10 @@ const kindOf = ({ name }: Place): string =>
   /^(error replies|Redis file|command line)/.exec(name)?.[0] ?? name.split(' ')[0]!;
 
 async function everythingIsWritten(): Promise<void> {
-  const logs = new pg.Client(stack().logs);
-  await logs.connect();
-  const rows = async () =>
-    Number((await logs.query<{ count: string }>('SELECT count(*) FROM logs.slow_query')).rows[0]!.count);
-  await until('the slow logs are written', async () => (await rows()) > 0);
-  await logs.end();
+  const anyRow = 'SELECT FROM logs.slow_query LIMIT 1';
+  await withDatabase(stack().logs, (logs) =>
+    until('the slow logs are written', async () => (await logs.query(anyRow)).rowCount! > 0),
+  );
   let spans = -1;
   await until(
     'no more traces come',

@@ -1,4 +1,5 @@
 import { barChart } from './bar-chart.ts';
+import type { CacheResult, ClearResult } from '../bench/cache/goals.ts';
 import { judge, type Result } from '../bench/gateway/goals.ts';
 import { shareInTime, type Step } from '../bench/overload/goals.ts';
 import { median } from '../bench/percentiles.ts';
@@ -6,21 +7,21 @@ import type { Round } from '../bench/test-system.ts';
 import { round, table } from '../support/table.ts';
 import { verdicts, type StoredResult, type Section, type Verdict } from './section.ts';
 
-type Rounds = readonly Record<string, number>[];
-const of = (rounds: Rounds, key: string): number => median(rounds.map((each) => each[key]!));
+const of = <Key extends string>(rounds: readonly Record<Key, number>[], key: Key): number =>
+  median(rounds.map((each) => each[key]));
 
 function gateway(kept: StoredResult) {
   const results = kept['results'] as Result[];
   const rows = results.map(({ name, hasDuties, rounds }) => {
-    const each = rounds as unknown as Rounds;
+    const all = rounds.map(({ cpu }) => cpu);
     return [
       hasDuties ? name : `${name}, bare`,
-      of(each, 'cpu'),
-      Math.min(...each.map(({ cpu }) => cpu!)),
-      Math.max(...each.map(({ cpu }) => cpu!)),
-      of(each, 'perSecond'),
-      of(each, 'p50'),
-      of(each, 'p99'),
+      median(all),
+      Math.min(...all),
+      Math.max(...all),
+      of(rounds, 'perSecond'),
+      of(rounds, 'p50'),
+      of(rounds, 'p99'),
     ] as const;
   });
   const duties = results.filter(({ hasDuties }) => hasDuties).map(({ name, does }) => `- ${name}: ${does}`);
@@ -40,25 +41,6 @@ function gateway(kept: StoredResult) {
     '"bare" forwards only. The others do this with each request:',
     duties.join('\n'),
   ];
-}
-
-interface CacheResult {
-  name: string;
-  does: string;
-  rounds: Rounds;
-  storms: { one: { reads: number }[]; two: { reads: number }[] };
-  race: { clears: number; reads: number; stale: number };
-}
-
-interface ClearResult {
-  name: string;
-  does: string;
-  sizes: {
-    keys: number;
-    times: { count: number; p50: number; p99: number; max: number };
-    redisCpu: number;
-    ping: { max: number };
-  }[];
 }
 
 function cache(kept: StoredResult) {

@@ -1,3 +1,4 @@
+import type { Observation } from '../faults/table.ts';
 import { barChart } from './bar-chart.ts';
 import { round, table } from '../support/table.ts';
 import { verdicts, type StoredResult, type Section } from './section.ts';
@@ -231,13 +232,8 @@ function forgottenPassword({ requests, area, p50Ms }: StoredResult) {
   ];
 }
 
-interface Fault {
-  fault: string;
-  backMs: number;
-}
-
 function faultsTable({ dependencies }: StoredResult) {
-  const rows = Object.entries<Fault[]>(dependencies).map(([name, list]) => [
+  const rows = Object.entries<Observation[]>(dependencies).map(([name, list]) => [
     name,
     list.map(({ fault }) => fault).join(', '),
     Math.max(...list.map(({ backMs }) => backMs)) / 1_000,

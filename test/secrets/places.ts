@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Redis } from 'ioredis';
-import pg from 'pg';
+import { withDatabase, withRedis } from '../support/connections.ts';
 import { stack } from '../support/stack.ts';
 
 /** Something that may contain a secret. */
@@ -42,10 +41,8 @@ export function commandLines(): Place[] {
 }
 
 /** Returns every column of every table, including PostgreSQL's list of roles. */
-export async function tables(database: string, url: string): Promise<Place[]> {
-  const client = new pg.Client(url);
-  await client.connect();
-  try {
+export const tables = (database: string, url: string): Promise<Place[]> =>
+  withDatabase(url, async (client) => {
     const { rows } = await client.query<{ table: string; column: string; place: string }>(
       `SELECT format('%I.%I', nspname, relname) AS table, quote_ident(attname) AS column,
               format('%s.%s.%s', nspname, relname, attname) AS place
@@ -60,15 +57,11 @@ export async function tables(database: string, url: string): Promise<Place[]> {
       places.push({ name: `${database} ${place}`, content: found.rows[0]?.content ?? '' });
     }
     return places;
-  } finally {
-    await client.end();
-  }
-}
+  });
 
 /** Returns every key with its value as a DUMP, with string compression disabled. */
-export async function redisKeys(url: string): Promise<Place[]> {
-  const redis = new Redis(url);
-  try {
+export const redisKeys = (): Promise<Place[]> =>
+  withRedis(async (redis) => {
     await redis.config('SET', 'rdbcompression', 'no');
     const places: Place[] = [];
     for await (const keys of redis.scanStream({ count: 1_000 }) as AsyncIterable<Buffer[]>) {
@@ -81,7 +74,4 @@ export async function redisKeys(url: string): Promise<Place[]> {
       }
     }
     return places;
-  } finally {
-    redis.disconnect();
-  }
-}
+  });

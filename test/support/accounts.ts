@@ -84,20 +84,8 @@ export function tokenOf(gateway: string, account: Account): Promise<string> {
   return token();
 }
 
-export interface Login {
-  token: string;
-  refreshToken: string;
-  address: string;
-}
-
-export interface OwnUser extends Login {
-  id: number;
-  email: string;
-  password: string;
-}
-
 /** Logs in at the gateway from a new client IP address. Throws if the login is refused. */
-export async function logIn(email: string, secret: string, gateway = stack().gateway): Promise<Login> {
+export async function logIn(email: string, secret: string, gateway = stack().gateway) {
   const address = newAddress();
   const body = { email, password: secret };
   const answer = await accepted(call(gateway, contract.login, { body, ...from(address) }));
@@ -108,13 +96,14 @@ export async function logIn(email: string, secret: string, gateway = stack().gat
  * Creates a user and logs in, for tests that would disturb demo accounts. No admins: tests of the last admin run in
  * parallel.
  */
-export async function newUser(...roles: Exclude<contract.Role, 'admin'>[]): Promise<OwnUser> {
+export async function newUser(...roles: Exclude<contract.Role, 'admin'>[]) {
   const email = `own-${randomUUID()}@example.com`;
   const own = `own passphrase ${randomUUID()}`;
   const body = { email, name: 'Olive Own', password: own, ...(roles.length > 0 && { roles }) };
   const { id } = await createUser(body);
   return { id, email, password: own, ...(await logIn(email, own)) };
 }
+export type OwnUser = Awaited<ReturnType<typeof newUser>>;
 
 /** Returns a function that always yields a valid access token of the user, however long the test lasts. */
 export const tokensOf = ({ email, password: own }: OwnUser): (() => Promise<string>) =>

@@ -14,8 +14,7 @@ import { until } from './wait.ts';
 export const returnTo = 'https://app.example.com/signed-in';
 
 async function start({ command, args, cwd, env, name, ready }: ProcessSpec): Promise<ChildProcess> {
-  const own = typeof env === 'function' ? env() : env;
-  const child = spawn(command, args, { cwd, env: environmentWith(own ?? {}), stdio: 'ignore' });
+  const child = spawn(command, args, { cwd, env: environmentWith(env?.() ?? {}), stdio: 'ignore' });
   await until(`${name} is ready`, () => ready().then(() => true));
   return child;
 }

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { Redis } from 'ioredis';
-import pg from 'pg';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { accepted, logIn, newUser, type OwnUser, tokenOf } from './accounts.ts';
+import { withDatabase, withRedis } from './connections.ts';
 import { newPushToken, register } from './devices.ts';
 import { newImage, newPdf, uploaded } from './media.ts';
 import { database, freshId } from './records.ts';
@@ -75,10 +74,8 @@ export async function deleteAccount({ token, password, secret }: Person): Promis
   await accepted(call(stack().gateway, contract.deleteMe, { token, body }));
 }
 
-async function tablesWith(url: string, { traces }: Person): Promise<string[]> {
-  const client = new pg.Client(url);
-  await client.connect();
-  try {
+const tablesWith = (url: string, { traces }: Person): Promise<string[]> =>
+  withDatabase(url, async (client) => {
     const list = `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
                   WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`;
     const found: string[] = [];
@@ -87,14 +84,10 @@ async function tablesWith(url: string, { traces }: Person): Promise<string[]> {
       if ((await client.query(text, [traces.source])).rowCount) found.push(name);
     }
     return found;
-  } finally {
-    await client.end();
-  }
-}
+  });
 
-async function redisKeysWith(traces: RegExp): Promise<string[]> {
-  const redis = new Redis(stack().redis);
-  try {
+const redisKeysWith = (traces: RegExp): Promise<string[]> =>
+  withRedis(async (redis) => {
     // Values are then readable in a dump.
     await redis.config('SET', 'rdbcompression', 'no');
     const keys = await redis.keys('*');
@@ -102,10 +95,7 @@ async function redisKeysWith(traces: RegExp): Promise<string[]> {
     return keys.filter(
       (key, index) => traces.test(key) || traces.test(String(dumps[index]?.toString('latin1'))),
     );
-  } finally {
-    redis.disconnect();
-  }
-}
+  });
 
 export const storedFiles = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })

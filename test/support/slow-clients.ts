@@ -15,8 +15,8 @@ export interface SlowClient {
 export interface SlowKind {
   kind: string;
   count: number;
-  /** Number of connections opened every 50 ms. */
-  together: number;
+  /** Number of connections opened every 50 ms; 20 by default. */
+  together?: number;
   /** Bytes that it sends immediately. */
   head: (index: number) => string;
   /** Bytes that it sends each second. */
@@ -28,8 +28,6 @@ export interface SlowKind {
 const head = (line: string, headers: readonly string[]) =>
   [line, 'Host: platform', `X-Forwarded-For: ${newAddress()}`, ...headers, ''].join('\r\n');
 
-/** Node accepts one connection per event loop iteration. */
-const together = 20;
 const pauseMs = 50;
 
 /** Returns each kind of slow client; `share` computes its count. `tokens` are the access tokens for uploads. */
@@ -38,15 +36,13 @@ export const slowKinds = (share: (part: number) => number, tokens: readonly stri
   {
     kind: 'headers',
     count: share(0.35),
-    together,
     head: () => head('GET /health HTTP/1.1', []),
     more: 'X-More: yes\r\n',
   },
-  { kind: 'silent', count: share(0.15), together, head: () => '' },
+  { kind: 'silent', count: share(0.15), head: () => '' },
   {
     kind: 'json',
     count: share(0.21),
-    together,
     head: () =>
       `${head('POST /api/token HTTP/1.1', ['Content-Type: application/json', 'Content-Length: 4000', ''])}{`,
     more: ' ',
@@ -54,7 +50,6 @@ export const slowKinds = (share: (part: number) => number, tokens: readonly stri
   {
     kind: 'upload',
     count: share(0.2),
-    together,
     head: (index) =>
       `${head('POST /api/upload HTTP/1.1', [
         `Authorization: Bearer ${tokens[index % tokens.length]}`,
@@ -118,9 +113,11 @@ export async function startSlowClients(origin: string, kinds: readonly SlowKind[
   }
 
   for (const kind of kinds) {
+    // Node accepts one connection per event loop iteration.
+    const { together = 20 } = kind;
     for (let index = 0; index < kind.count; index += 1) {
       start(kind, index);
-      if ((index + 1) % kind.together === 0) await sleep(pauseMs);
+      if ((index + 1) % together === 0) await sleep(pauseMs);
     }
   }
   return {

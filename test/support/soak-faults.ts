@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Redis } from 'ioredis';
+import { withRedis } from './connections.ts';
 import { announce } from './events.ts';
 import { database } from './records.ts';
-import { pidOf, stack } from './stack.ts';
+import { pidOf } from './stack.ts';
 
 /** A reversible fault of a stack. The launcher restarts processes that die. */
 export interface Fault {
   name: string;
-  inject: () => Promise<void>;
+  inject: () => Promise<unknown>;
 }
 
 const kill = (name: string, signal: NodeJS.Signals): Fault => ({
@@ -23,11 +23,6 @@ const pause = (name: string, seconds: number): Fault => ({
     await sleep(seconds * 1_000).finally(() => process.kill(pid, 'SIGCONT'));
   },
 });
-
-async function withRedis(work: (redis: Redis) => Promise<unknown>): Promise<void> {
-  const redis = new Redis(stack().redis);
-  await work(redis).finally(() => redis.disconnect());
-}
 
 const terminate = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                    WHERE datname = current_database() AND pid <> pg_backend_pid()`;

@@ -1,11 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { services } from '@content-platform/contract';
-import type { Stack } from '../../deploy/local/stack-file.ts';
 import { stackFilePath } from '../../deploy/local/config.ts';
-import { readStack } from '../../deploy/local/stack-file.ts';
-
-export type { Stack };
+import { readStack, type Stack } from '../../deploy/local/stack-file.ts';
 
 const startLimitMs = 180_000;
 const pauseMs = 50;

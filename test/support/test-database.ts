@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
+import { withDatabase } from './connections.ts';
 import { stack } from './stack.ts';
 
 export type TestDatabase = Awaited<ReturnType<typeof createTestDatabase>>;
@@ -16,11 +17,7 @@ function optionsOf({ locale, copyOf }: Origin): string {
   return locale ? `TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE '${locale}'` : '';
 }
 
-async function onServer<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client(stack().postgres);
-  await client.connect();
-  return work(client).finally(() => client.end());
-}
+const onServer = <T>(work: (client: pg.Client) => Promise<T>) => withDatabase(stack().postgres, work);
 
 const urlOf = (name: string): string => new URL(`/${name}`, stack().postgres).href;
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { randomBytes, randomUUID } from 'node:crypto';
-import pg from 'pg';
 import { logout, readContent } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { emails, logIn, password, tokenOf } from '../support/accounts.ts';
 import { startCollector, type Collector, type SentSpan } from '../support/collector.ts';
+import { withDatabase } from '../support/connections.ts';
 import { announce } from '../support/events.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { database, freshId, save } from '../support/records.ts';
@@ -160,17 +160,13 @@ test('slow requests and slow queries are recorded with their trace ids', async (
   await client.query('COMMIT');
   client.release();
   const { requestId, root } = await reading;
-  const logs = new pg.Client({ connectionString: stack().logs });
-  await logs.connect();
-  try {
+  await withDatabase(stack().logs, async (logs) => {
     for (const table of ['slow_request', 'slow_query']) {
       const text = `SELECT trace_id FROM logs.${table} WHERE request_id = $1`;
       const row = await until(`it is in ${table}`, async () => (await logs.query(text, [requestId])).rows[0]);
       expect(row).toEqual({ trace_id: root.traceId });
     }
-  } finally {
-    await logs.end();
-  }
+  });
 });
 
 test('OpenMetrics durations carry the trace id as an exemplar', async () => {

@@ -54,22 +54,10 @@ const composerConfig = {
   ],
 };
 
-export interface Application {
-  folder: string;
-  /** Environment of commands in the folder. */
-  env: Record<string, string>;
-  /** Runs a command in the folder and returns its exit code and output. */
-  run: (
-    command: string,
-    args: string[],
-    env?: Record<string, string>,
-  ) => Promise<{ code: number; output: string }>;
-  /** Deletes the folder. */
-  remove: () => void;
-}
+export type Application = Awaited<ReturnType<typeof createApplication>>;
 
 /** Creates a Laravel application beside a folder `content-platform`, which looks like a clone in which the stack runs. */
-export async function createApplication(): Promise<Application> {
+export async function createApplication() {
   await installLaravel();
   const parent = mkdtempSync(join(ROOT, '.local', 'test-'));
   const folder = join(parent, 'app');
@@ -92,9 +80,12 @@ export async function createApplication(): Promise<Application> {
   const env = { COMPOSER_HOME: home, COMPOSER_ALLOW_SUPERUSER: '1', COMPOSER_NO_INTERACTION: '1' };
   return {
     folder,
+    /** Environment of commands in the folder. */
     env,
-    run: (command, args, more = {}) =>
+    /** Runs a command in the folder and returns its exit code and output. */
+    run: (command: string, args: string[], more: Record<string, string> = {}) =>
       runCommand(command, args, { cwd: folder, env: { ...env, ...more }, within: 60_000 }),
+    /** Deletes the folder. */
     remove: () => rmSync(parent, { recursive: true, force: true }),
   };
 }
@@ -130,15 +121,10 @@ export async function createConnectedApplication(): Promise<Application> {
   return application;
 }
 
-/** A PHP process in which the application is booted. */
-export interface Driver {
-  /** Evaluates PHP code and resolves with the value that it returns. @throws Error with the class and message of an exception */
-  php: <T = unknown>(code: string) => Promise<T>;
-  stop: () => void;
-}
+type Driver = ReturnType<typeof startDriver>;
 
-/** Starts a PHP process that evaluates code in the application. */
-export function startDriver({ folder, env }: Application, more: Record<string, string> = {}): Driver {
+/** Starts a PHP process in which the application is booted, and which evaluates code in it. */
+export function startDriver({ folder, env }: Application, more: Record<string, string> = {}) {
   const child = spawn('php', ['driver.php'], {
     cwd: folder,
     env: environmentWith({ ...env, ...more }),
@@ -154,7 +140,8 @@ export function startDriver({ folder, env }: Application, more: Record<string, s
     return value;
   }
   return {
-    php<T>(code: string) {
+    /** Evaluates PHP code and resolves with the value that it returns. @throws Error with an exception's class and message */
+    php<T = unknown>(code: string): Promise<T> {
       const answer = last.then(() => evaluate<T>(code));
       last = answer.catch(() => undefined);
       return answer;

@@ -111,7 +111,7 @@ test.each<[string, () => Record<string, string>, RegExp]>([
 
 test('platform:check finds a client without the scope', async () => {
   const name = `reader-${freshId()}`;
-  const secret = (await admin('create-client', name, '--scope', 'content:read')).split(/\s+/).at(-1)!;
+  const secret = await admin('create-client', name, '--scope', 'content:read');
   const { code, output } = await check({ PLATFORM_CLIENT: name, PLATFORM_SECRET: secret });
   expect(output).toMatch(
     /^fail {2}Client: The client lacks the scope cache:clear\.\n.*create-client NAME --scope cache:clear/m,

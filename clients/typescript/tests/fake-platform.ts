@@ -1,7 +1,7 @@
-import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { type Client, type ClientOptions, createClient, type TokenStorage } from '../src/index.ts';
-import { type HttpServer, startHttpServer } from '../../../test/support/http-server.ts';
+import { startHttpServer } from '../../../test/support/http-server.ts';
 
 /** A reply: a status with headers and a body, a function that decides later, or a lost connection. */
 export type FakeReply =
@@ -21,14 +21,6 @@ export function failure(status: number, error: string, headers: Record<string, s
   return { status, headers, body: { error, code: status, message: 'M', request_id: 'R' } };
 }
 
-/** A client and the platform that it calls, with the requests that it received. */
-export interface Fake {
-  client: Client;
-  seen: Seen[];
-  server: HttpServer;
-  newClient: (options?: Partial<ClientOptions>) => Client;
-}
-
 async function respond(reply: FakeReply, seen: Seen, response: ServerResponse): Promise<void> {
   if (typeof reply === 'function') return respond(await reply(seen), seen, response);
   if (reply === 'lost') return void response.destroy();
@@ -38,17 +30,11 @@ async function respond(reply: FakeReply, seen: Seen, response: ServerResponse): 
 }
 
 /** Starts a platform that returns these replies by path; the last one of a path repeats. */
-export async function startFake(
-  routes: Record<string, FakeReply[]>,
-  options: Partial<ClientOptions> = {},
-): Promise<Fake> {
+export async function startFake(routes: Record<string, FakeReply[]>, options: Partial<ClientOptions> = {}) {
   const seen: Seen[] = [];
   const server = await startHttpServer(async (request, response) => {
     const path = request.url!.split('?')[0]!;
-    let body = '';
-    request.on('data', (chunk) => (body += String(chunk)));
-    await once(request, 'end');
-    const one = { path: request.url!, headers: request.headers, body };
+    const one = { path: request.url!, headers: request.headers, body: await text(request) };
     seen.push(one);
     const replies = routes[path] ?? [failure(404, 'not_found')];
     await respond(replies.length > 1 ? replies.shift()! : replies[0]!, one, response);
@@ -57,6 +43,8 @@ export async function startFake(
     createClient({ url: `${server.origin}/`, ...options, ...more });
   return { client: newClient(), seen, server, newClient };
 }
+/** A client and the platform that it calls, with the requests that it received. */
+export type Fake = Awaited<ReturnType<typeof startFake>>;
 
 /** The reply to a login or a refresh. */
 export const tokens = (n: number): FakeReply =>

@@ -14,7 +14,7 @@ interface Kinds {
   PodDisruptionBudget: PodDisruptionBudget;
   Service: Service;
 }
-export type Kind = keyof Kinds;
+type Kind = keyof Kinds;
 
 export interface Resource {
   apiVersion: string;

@@ -1,29 +1,20 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import bcrypt from '@node-rs/bcrypt';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
-import { openAccounts, type Accounts } from '../accounts.ts';
+import { useStarted } from '../../../test/support/use-started.ts';
+import { openTestAccounts } from '../testing/open-test-accounts.ts';
 import { keySecret, password, runCommand } from '../testing/start-auth.ts';
 import { createClient, disableClient, rotateClient } from './clients.ts';
 import { CommandError, type Command } from './command.ts';
 import { rotateKeySecret } from './keys.ts';
 import { createUser, importUsers } from './users.ts';
 
-let own: TestDatabase;
-let accounts: Accounts;
+const accounts = useStarted(openTestAccounts, ({ close }) => close());
 
-beforeAll(async () => {
-  own = await createTestDatabase();
-  accounts = await openAccounts(own.url);
-});
-afterAll(async () => {
-  await accounts.close();
-  await own.drop();
-});
-
-const run = (command: Command, args: string[], input?: string) => runCommand(own.url, command, args, input);
+const run = (command: Command, args: string[], input?: string) =>
+  runCommand(accounts.url, command, args, input);
 
 async function expectRefusal(line: RegExp, command: Command, args: string[], input?: string) {
   const failure: unknown = await run(command, args, input).catch((error: unknown) => error);

@@ -9,12 +9,6 @@ import { toPerson } from '../identity/person.ts';
 import { findOrCreateUser } from '../identity/users.ts';
 import { randomToken, sha256 } from '../sessions/opaque-token.ts';
 
-function unavailable(error: unknown): never {
-  if (!(error instanceof IdentityFailure)) throw error;
-  const message = 'The identity service is unreachable, or is not an OpenID Connect provider.';
-  throw new HttpError('identity_unavailable', message, { cause: error });
-}
-
 /** Redirects the browser to the identity provider: code flow with PKCE, state and nonce (RFC 9700 §2.1.1, RFC 7636). */
 export function identityLogin({ identity, database }: AuthContext): Handler<typeof contract.identityLogin> {
   return async ({
@@ -26,7 +20,10 @@ export function identityLogin({ identity, database }: AuthContext): Handler<type
       const message = 'Is not one of the addresses in IDENTITY_RETURN_TO.';
       throw invalidFields([{ path: 'query.return_to', message }]);
     }
-    const configuration = await identity.provider.configuration().catch(unavailable);
+    const configuration = await identity.provider.configuration().catch((cause: unknown) => {
+      const message = 'The identity service is unreachable, or is not an OpenID Connect provider.';
+      throw new HttpError('identity_unavailable', message, { cause });
+    });
     const [state, nonce, codeVerifier] = [randomToken(), randomToken(), randomToken()];
     const { cookie, hash: browserHash } = identity.cookie.issue(header('cookie'));
     const login = { browserHash, nonce, codeVerifier, returnTo, clientState, codeChallenge };

@@ -1,4 +1,5 @@
 import { statements, type Database } from '@content-platform/chassis';
+import type { SessionOrigin } from '../sessions/session-store.ts';
 import type { Person } from './person.ts';
 
 /** A subject at an identity provider (OpenID Connect Core §5.7). */
@@ -119,13 +120,10 @@ export function createIdentityLoginStore(query: Database['query']) {
 /** Time in which a client must exchange its code for tokens. */
 const codeSeconds = 60;
 
-interface IdentityCode {
+interface IdentityCode extends SessionOrigin {
   userId: number;
   /** The client's challenge (RFC 7636). */
   codeChallenge: string;
-  issuer: string;
-  idToken: string;
-  suborgs: string[];
   /** Whether the provider checked a second factor. */
   mfa: boolean;
 }

@@ -18,20 +18,6 @@ export interface PendingLogin {
 /** Time in which a login must be completed with the second factor. */
 export const mfaLoginSeconds = 300;
 
-interface LoginRow {
-  userId: number;
-  passwordHash: string | null;
-  tempPasswordHash: string | null;
-  issuer: string;
-  idToken: string;
-  suborgs: string[];
-}
-
-function firstFactorOf({ passwordHash, tempPasswordHash, ...origin }: Omit<LoginRow, 'userId'>): FirstFactor {
-  if (passwordHash !== null) return { passwordHash };
-  return tempPasswordHash !== null ? { tempPasswordHash } : { origin };
-}
-
 /** Stores second factors, and logins that wait for one. All functions throw the errors of `query`. */
 export function createMfaStore(query: Database['query']) {
   const { first, affects, run } = statements(query);
@@ -90,14 +76,14 @@ export function createMfaStore(query: Database['query']) {
     },
 
     /** Returns the login if it has not expired. */
-    async findLogin(tokenHash: Buffer): Promise<PendingLogin | undefined> {
-      const text = `SELECT user_id::float8 AS "userId", password_hash AS "passwordHash",
-                      temp_password_hash AS "tempPasswordHash", identity_issuer AS issuer, id_token AS "idToken", suborgs
+    findLogin(tokenHash: Buffer) {
+      const text = `SELECT user_id::float8 AS "userId", CASE
+                      WHEN password_hash IS NOT NULL THEN json_build_object('passwordHash', password_hash)
+                      WHEN temp_password_hash IS NOT NULL THEN json_build_object('tempPasswordHash', temp_password_hash)
+                      ELSE json_build_object('origin', json_build_object(
+                        'issuer', identity_issuer, 'idToken', id_token, 'suborgs', suborgs)) END AS first
                     FROM auth.mfa_login WHERE token_hash = $1 AND created_at > now() - make_interval(secs => $2)`;
-      const row = await first<LoginRow>('find_mfa_login', text, [tokenHash, mfaLoginSeconds]);
-      if (!row) return undefined;
-      const { userId, ...factors } = row;
-      return { userId, first: firstFactorOf(factors) };
+      return first<PendingLogin>('find_mfa_login', text, [tokenHash, mfaLoginSeconds]);
     },
 
     deleteLoginsOf: (userId: number) =>

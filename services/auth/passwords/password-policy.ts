@@ -1,10 +1,6 @@
 import type { ZxcvbnFactory, ZxcvbnResult } from '@zxcvbn-ts/core';
+import type { User } from '../user-store.ts';
 import type { Blocklist } from './blocklist.ts';
-
-interface Person {
-  email: string;
-  name: string;
-}
 
 /** In code points, which bounds the hashing cost. NIST SP 800-63B-4 §3.1.1.2 and ASVS 5.0 6.2.9 require 64 or more. */
 const maxLength = 128;
@@ -42,7 +38,7 @@ const listedReason = 'It is on a list of common or leaked passwords.';
 const advice = 'Choose three or four unrelated words.';
 
 /** Returns the usual words for the user and the service, whole and in parts: ASVS 5.0 6.1.2, 6.2.11. */
-function userWords({ email, name }: Person): string[] {
+function userWords({ email, name }: Pick<User, 'email' | 'name'>): string[] {
   const phrases = [serviceName, name, email, ...email.split('@')].map((phrase) => phrase.normalize('NFC'));
   const plain = phrases.map((phrase) => phrase.normalize('NFD').replace(/\p{M}/gu, ''));
   const words = [...phrases, ...plain].flatMap((phrase) => {
@@ -67,7 +63,7 @@ function reasonOf({ sequence, feedback: { warning, suggestions } }: ZxcvbnResult
 export function createPasswordPolicy(minLength: number, blocklist?: Blocklist) {
   return {
     /** Returns a sentence with the reason and advice (§3.1.1.2); undefined: the password is acceptable. */
-    async findProblem(password: string, person: Person): Promise<string | undefined> {
+    async findProblem(password: string, person: Pick<User, 'email' | 'name'>): Promise<string | undefined> {
       const normal = password.normalize('NFC');
       const length = [...normal].length;
       if (length < minLength || length > maxLength)

@@ -2,7 +2,7 @@ import { useStarted } from '../../../test/support/use-started.ts';
 import * as contract from '@content-platform/contract';
 import { client, createBrowser, type Person, startIdentityProvider } from '../../../test/support/identity.ts';
 import { type EvilProvider, useEvilProvider } from './evil-provider.ts';
-import { issuer as publicUrl, startAuth } from './start-auth.ts';
+import { issuer as publicUrl, noIdentity, startAuth } from './start-auth.ts';
 import type { IdentitySettings } from '../identity/settings.ts';
 import { randomToken, sha256 } from '../sessions/opaque-token.ts';
 
@@ -27,12 +27,9 @@ export async function startIdentityService({ people = [], ...settings }: Options
   const issuer = own?.issuer ?? settings.issuer!;
   const auth = await startAuth({
     identity: {
-      name: 'identity',
+      ...noIdentity,
       provider: { issuer, clientId: client.id, clientSecret: client.secret },
       returnTo: [returnTo],
-      linkByEmail: false,
-      allowUnverified: false,
-      suborgsClaim: 'suborgs',
       ...settings,
     },
   });

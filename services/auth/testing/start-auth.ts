@@ -38,7 +38,8 @@ export const password = 'wooden lantern drifts past nine';
 /** Waits after failed logins that do not end while a test runs. */
 export const longBackoff = { windowMs: 900_000, shortestMs: 600_000, longestMs: 900_000 };
 
-const noIdentity: IdentitySettings = {
+/** The defaults of the settings, without an identity provider. */
+export const noIdentity: IdentitySettings = {
   name: 'identity',
   provider: undefined,
   returnTo: [],
@@ -63,7 +64,6 @@ export const openAuthService = () =>
 export const devicesSecret = 'the-secret-of-the-devices-service';
 
 export async function startAuth({
-  exportLists = {} as Record<string, string>,
   identity = noIdentity,
   backoff = loginBackoff,
   mfaRoles = [] as readonly contract.Role[],
@@ -81,27 +81,28 @@ export async function startAuth({
   const revocationFeed = createRevocationFeed(stores);
   const revocations = watchRevocations(revocationFeed.read, logger, metrics);
   let equalized = 0;
+  const tokens = createAccessTokens(issuer, keys, mfaRoles);
+  const verifier = createTokenVerifier(issuer, keys, revocations);
   const fetchAsService = fetchWithToken(() => tokens.forService('auth'));
   const app = createAuth({
     issuer,
     database: stores,
     keys,
     refreshSecret,
-    revocations,
+    tokens,
+    verifier,
     throttle: createLoginThrottle(createMemoryFailures(), backoff),
     passwordMinLength: 15,
-    mfaRoles,
     totpKey,
     resetKey,
     identity,
     pushDevices: createPushDevices(undefined, fetchAsService, logger),
-    personalData: createPersonalData(exportLists, fetchAsService, logger),
+    personalData: createPersonalData({}, fetchAsService, logger),
     equalizeFailureTime: async () => void (equalized += 1),
     logger,
     metrics,
   });
   const { origin, close } = await startHttpServer(app);
-  const tokens = createAccessTokens(issuer, keys);
 
   const ask = <E extends contract.Endpoint>(endpoint: E, options?: CallOptions<E>) =>
     call(origin, endpoint, options);
@@ -129,7 +130,7 @@ export async function startAuth({
       audit: stores.audit,
       serviceSecrets: [`devices:${devicesSecret}`],
       issueToken: tokens.forService,
-      tokens: createTokenVerifier(issuer, keys, revocations),
+      tokens: verifier,
       logger,
     },
     /** The number of failed logins that were delayed to the common duration. */
@@ -152,7 +153,7 @@ export async function startAuth({
       await addUser(email, password, ...roles);
       const { body } = await logIn(email, password, headers);
       const { token, refresh_token: refreshToken, user } = body!;
-      return { id: user.id, email, token, refreshToken, sessionId: sessionOf(token) };
+      return { id: user.id, email, token, refreshToken, sessionId: Number(decode(token).claims['sid']) };
     },
     /** Sends mails through the server at this port until the returned function is called. */
     sendMails(port: number, { pauseSeconds = 30, waitMs = 10_000, requireTLS = false } = {}) {
@@ -224,8 +225,6 @@ export function decode(token: string): { header: Record<string, unknown>; claims
     .map((part) => JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, unknown>);
   return { header: header!, claims: claims! };
 }
-
-export const sessionOf = (token: string) => Number(decode(token).claims['sid']);
 
 /** Returns the reason for which a refresh token or code was refused. */
 export const reasonOf = ({ error }: Awaited<ReturnType<TestAuth['refresh']>>) =>

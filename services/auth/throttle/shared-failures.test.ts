@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeEach, expect, jest, test } from '@jest/globals';
 import { Cluster, type Redis } from 'ioredis';
 import { createLogger, createRedis, redisTimeoutMs } from '@content-platform/chassis';
 import { startCluster } from '../../../test/support/redis-cluster.ts';
-import { startRedis, type RedisServer } from '../../../test/support/redis-server.ts';
+import { startRedis } from '../../../test/support/redis-server.ts';
+import { useStarted } from '../../../test/support/use-started.ts';
 import { until } from '../../../test/support/wait.ts';
 import { createLoginThrottle, type LoginThrottle } from './login-throttle.ts';
 import { createSharedFailures } from './shared-failures.ts';
@@ -14,16 +15,13 @@ const [here, elsewhere] = ['192.0.2.1', '192.0.2.2'];
 const unreachable = 'redis://127.0.0.1:1';
 const addressKey = `guesses:json:address:${here}`;
 
-let server: RedisServer;
 let checks = 0;
 let log: string[] = [];
 const logger = createLogger('auth', 'warn', { write: (line) => void log.push(line) });
 const connections: ReturnType<typeof createRedis>[] = [];
-beforeAll(async () => void (server = await startRedis()));
-afterAll(async () => {
-  for (const redis of connections) redis.disconnect();
-  await server.stop();
-});
+// Defined before the hooks of the server, so that no client tries to reconnect.
+afterAll(() => connections.forEach((redis) => redis.disconnect()));
+const server = useStarted(startRedis, ({ stop }) => stop());
 beforeEach(async () => {
   [checks, log] = [0, []];
   await server.admin.flushall();

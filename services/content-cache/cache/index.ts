@@ -16,8 +16,8 @@ import { clientSettings, createPrimary } from './redis/primary.ts';
 import { replicaAdvice } from './redis/replica-advice.ts';
 import { openThroughSentinels } from './redis/sentinels.ts';
 
-export { CacheError, CacheUnavailable, UnsupportedRedis, type CacheState } from './connection.ts';
-export type { MemoryUsage as Memory } from './connection.ts';
+export { CacheError, CacheUnavailable, UnsupportedRedis } from './connection.ts';
+export type { CacheState, MemoryUsage } from './connection.ts';
 export type { CacheClearer } from './protocol/cache-clearer.ts';
 export type { LoadedRecord } from './protocol/record-cache.ts';
 

@@ -26,7 +26,7 @@ export const feedCursor = z.strictObject({
     })
     .optional(),
 });
-export type FeedCursor = z.infer<typeof feedCursor>;
+type FeedCursor = z.infer<typeof feedCursor>;
 
 /** The base of a reader that has nothing. */
 const beginning: Snapshot = '1:1:';

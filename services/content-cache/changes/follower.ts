@@ -1,6 +1,6 @@
-import { repeat, type Database, type Logger } from '@content-platform/chassis';
+import { repeat, settleAll, type Database, type Logger } from '@content-platform/chassis';
 import type { CacheClearer, ContentCache } from '../cache/index.ts';
-import { type Invalidator, settleAll } from '../invalidator.ts';
+import type { Invalidator } from '../invalidator.ts';
 import type { MissedChanges } from './missed-changes.ts';
 import { createChangeLog, isBefore, type Change, type ChangeLog, type Snapshot } from './change-log.ts';
 

@@ -8,7 +8,7 @@ import {
 } from '@content-platform/chassis';
 import type * as contract from '@content-platform/contract';
 import { CacheError, type CacheClearer } from '../cache/index.ts';
-import { isAnnouncement, parseEvent, type Unprocessable } from '../events/parse-event.ts';
+import { parseEvent, type Unprocessable } from '../events/parse-event.ts';
 import type { FailedJobStore } from '../failed-job-store.ts';
 import type { Invalidator } from '../invalidator.ts';
 import { cacheUnavailable, callerName } from './clears.ts';
@@ -104,7 +104,7 @@ async function retry({ jobs, invalidator, cache }: FailedJobDeps, id: number, ca
       await invalidator.clearAll(cache, requester);
     } else {
       const parsed = parseEvent(stored.value);
-      if (isAnnouncement(parsed)) await invalidator.clear(cache, parsed.target, requester);
+      if ('target' in parsed) await invalidator.clear(cache, parsed.target, requester);
       else failure = parsed;
     }
   } catch (error) {

@@ -4,15 +4,16 @@ import {
   inSpan,
   observe,
   retryUntilAborted,
+  settleAll,
   type Logger,
   type Span,
 } from '@content-platform/chassis';
 import type { CacheClearer } from '../cache/index.ts';
 import type { FailedJobStore } from '../failed-job-store.ts';
-import { type Invalidator, secondsSince, settleAll, targetName } from '../invalidator.ts';
+import { type Invalidator, secondsSince, targetName } from '../invalidator.ts';
 import type { CacheMetrics } from '../metrics.ts';
 import type { OffsetGapGuard } from './offset-gap-guard.ts';
-import { isAnnouncement, parseEvent, type Announcement, type Unprocessable } from './parse-event.ts';
+import { parseEvent, type Announcement, type Unprocessable } from './parse-event.ts';
 
 export interface BatchDeps {
   clearer: CacheClearer;
@@ -91,7 +92,7 @@ export function createProcessBatch(deps: BatchDeps) {
     const events: ReceivedEvent[] = [];
     for (const { message, span } of received) {
       const parsed = parseEvent(message.value);
-      if (isAnnouncement(parsed)) {
+      if ('target' in parsed) {
         events.push({ message, span, ...parsed });
       } else {
         span?.fail({ name: parsed.class });

@@ -25,7 +25,7 @@ const maxPauseMs = 10_000;
 const leaveMs = 5_000;
 
 /** Consumes the topic until the process stops. Replaces a crashed consumer, because kafkajs ends on some errors silently. */
-export function createConsumer(options: ConsumerOptions) {
+export function startConsumer(options: ConsumerOptions) {
   const { kafka, broker, group, sessionTimeoutMs, processBatch, onLost, logger } = options;
   const stopping = new AbortController();
   const stopped = once(stopping.signal, 'abort');
@@ -34,7 +34,6 @@ export function createConsumer(options: ConsumerOptions) {
   const topic: Topic = { name: options.topic, isNew: false };
   let guard: OffsetGapGuard | undefined;
   let consuming = false;
-  let running: Promise<void> | undefined;
 
   /** Called before the topic is created: after a failure in between, the new topic must not count as an old topic. */
   function onTopicMissing(): void {
@@ -154,11 +153,9 @@ export function createConsumer(options: ConsumerOptions) {
       pauseMs = wasStable ? minPauseMs : Math.min(pauseMs * 2, maxPauseMs);
     }
   }
+  const running = run();
 
   return {
-    start(): void {
-      running ??= run();
-    },
     /** Whether the consumer is in the group, and everything was cleared after each loss. */
     isConsuming: () => consuming,
     /** Passes measured offsets to the guard. */
@@ -166,7 +163,7 @@ export function createConsumer(options: ConsumerOptions) {
     /** Leaves the group. Batches in progress end without a commit. */
     async stop(): Promise<void> {
       stopping.abort();
-      if (running) await withTimeout(running, leaveMs + 1_000);
+      await withTimeout(running, leaveMs + 1_000);
     },
   };
 }

@@ -3,9 +3,9 @@ import { withTimeout } from '@content-platform/chassis';
 import { cacheInvalidation } from '@content-platform/contract';
 import { createProcessBatch, type BatchDeps } from './batch.ts';
 import { createBroker } from './broker.ts';
-import { createConsumer } from './consumer.ts';
+import { startConsumer } from './consumer.ts';
 import type { LostPartition } from './offset-gap-guard.ts';
-import { createQueue } from './queue.ts';
+import { watchQueue } from './queue.ts';
 
 /** Limit for isDone(): an unannounced change waits for it. */
 const isDoneMs = 1_000;
@@ -18,8 +18,8 @@ export interface EventsOptions extends BatchDeps {
   sessionTimeoutMs?: number | undefined;
 }
 
-/** Consumes the topic `cache-invalidation` and measures its queue. */
-export function createEvents(options: EventsOptions) {
+/** Consumes the topic `cache-invalidation` and measures its queue, now or as soon as Kafka is reachable. */
+export function startEvents(options: EventsOptions) {
   const { kafka, clearer, invalidator, jobs, metrics, logger } = options;
   const {
     topic = cacheInvalidation.topic,
@@ -54,7 +54,7 @@ export function createEvents(options: EventsOptions) {
   }
 
   const processBatch = createProcessBatch(options);
-  const consumer = createConsumer({
+  const consumer = startConsumer({
     kafka,
     broker,
     topic,
@@ -64,14 +64,9 @@ export function createEvents(options: EventsOptions) {
     onLost,
     logger,
   });
-  const queue = createQueue({ broker, metrics, onOffsets: consumer.checkOffsets, logger });
+  const queue = watchQueue({ broker, metrics, onOffsets: consumer.checkOffsets, logger });
 
   return {
-    /** Connects in the background, now or as soon as Kafka is reachable. */
-    start(): void {
-      consumer.start();
-      queue.start();
-    },
     /** Rejects while Kafka is unreachable or the consumer is not in its group. */
     async check(): Promise<void> {
       if (!queue.isMeasured()) throw new Error('Kafka does not respond');
@@ -83,7 +78,7 @@ export function createEvents(options: EventsOptions) {
     isDone: async (): Promise<boolean> =>
       (await withTimeout(queue.current(), isDoneMs).catch(() => undefined)) === 0,
     async stop(): Promise<void> {
-      queue.stop();
+      void queue.stop();
       await consumer.stop();
       await broker.close();
     },

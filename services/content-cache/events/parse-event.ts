@@ -22,10 +22,6 @@ export interface Announcement {
   occurredAt: number | undefined;
 }
 
-export function isAnnouncement(parsed: Announcement | Unprocessable): parsed is Announcement {
-  return 'target' in parsed;
-}
-
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 function fail(name: FailedJobClass, error: string, model: Model | null = null): Unprocessable {

@@ -2,11 +2,11 @@ import { expect, test } from '@jest/globals';
 import { createLogger, createMetrics } from '@content-platform/chassis';
 import { until } from '../../../test/support/wait.ts';
 import { createCacheMetrics } from '../metrics.ts';
-import { createQueue } from './queue.ts';
+import { watchQueue } from './queue.ts';
 
 test('asks Kafka when called, not at the next measurement; rejects while Kafka does not respond', async () => {
   let answers = 0;
-  const queue = createQueue({
+  const queue = watchQueue({
     broker: {
       offsets: async () => {
         answers += 1;
@@ -19,9 +19,8 @@ test('asks Kafka when called, not at the next measurement; rejects while Kafka d
     logger: createLogger('content-cache', 'silent'),
   });
   await expect(queue.current()).rejects.toThrow('Kafka does not respond');
-  queue.start();
   await until('the queue was measured', queue.isMeasured);
   expect([await queue.current(), await queue.current()]).toEqual([1, 2]);
   await expect(queue.current()).rejects.toThrow('no broker');
-  queue.stop();
+  await queue.stop();
 });

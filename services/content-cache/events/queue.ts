@@ -22,10 +22,9 @@ interface QueueOptions {
 }
 
 /** Measures the queue by the broker's offsets, which also show the events of a dead consumer. */
-export function createQueue({ broker, metrics, onOffsets, logger }: QueueOptions) {
+export function watchQueue({ broker, metrics, onOffsets, logger }: QueueOptions) {
   let isMeasured = false;
   let known = 0;
-  let stop: (() => Promise<void>) | undefined;
 
   async function measure(): Promise<void> {
     try {
@@ -40,16 +39,10 @@ export function createQueue({ broker, metrics, onOffsets, logger }: QueueOptions
     }
   }
 
+  // Alerts detect a Kafka that was never reachable by the age of this timestamp.
+  metrics.queueMeasured.setToCurrentTime();
+
   return {
-    start(): void {
-      // Alerts detect a Kafka that was never reachable by the age of this timestamp.
-      metrics.queueMeasured.setToCurrentTime();
-      stop = repeat(measure, {
-        everyMs: () => (isMeasured ? intervalMs : retryMs),
-        logger,
-        failure: 'invalidation queue not measured; its metrics keep their last values',
-      });
-    },
     /** The length at the last successful measurement; 0 before the first. */
     known: () => known,
     /** Asks Kafka for the length. Rejects as Kafka does, and at once if the last measurement failed. */
@@ -59,8 +52,10 @@ export function createQueue({ broker, metrics, onOffsets, logger }: QueueOptions
     },
     /** Whether the last measurement succeeded. */
     isMeasured: () => isMeasured,
-    stop(): void {
-      void stop?.();
-    },
+    stop: repeat(measure, {
+      everyMs: () => (isMeasured ? intervalMs : retryMs),
+      logger,
+      failure: 'invalidation queue not measured; its metrics keep their last values',
+    }),
   };
 }

@@ -37,11 +37,11 @@ export async function createTestKafka(brokers = stack().kafka) {
       await admin.deleteTopics({ topics: [topic] });
       await until('the topic is deleted', async () => !(await admin.listTopics()).includes(topic));
     },
-    /** Deletes events, as retention does. */
-    async deleteEventsBefore(offset: number, partition = 0): Promise<void> {
+    /** Deletes events of partition 0, as retention does. */
+    async deleteEventsBefore(offset: number): Promise<void> {
       // kafkajs must know the topic.
       await admin.fetchTopicOffsets(topic);
-      await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] });
+      await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: String(offset) }] });
     },
     /** Sends to partition 0 unless `partition` says otherwise; strings are sent as UTF-8, objects as JSON. */
     async send(...messages: (Omit<Message, 'value'> & { value: unknown })[]): Promise<void> {

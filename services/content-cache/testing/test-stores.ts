@@ -69,13 +69,9 @@ export async function read(
   service: TestService,
   model: contract.Model,
   id: number,
-  view: contract.View = 'full',
   token = service.userToken(),
 ) {
-  const { status, headers, body, error } = await call(service.url, contract.readContent, {
-    params: { model, id },
-    query: { view },
-    token,
-  });
+  const options = { params: { model, id }, token };
+  const { status, headers, body, error } = await call(service.url, contract.readContent, options);
   return { status, body, error, headers, cache: headers.get('x-cache'), etag: headers.get('etag') };
 }

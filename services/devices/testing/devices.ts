@@ -18,4 +18,3 @@ export async function openDevices() {
       database.query<Row & Record<string, unknown>>('test', text, values).then(({ rows }) => rows),
   };
 }
-export type TestDevices = Awaited<ReturnType<typeof openDevices>>;

@@ -87,8 +87,8 @@ async function startLetters({ findUser = findFew }: { findUser?: FindUser } = {}
       const body = { user_id: 2, title: 'A new letter', webforms, ...change };
       return call(origin, contract.createLetter, { body, headers, token: 'staff.9' });
     },
-    update(id: number, body: contract.BodyInput<typeof contract.updateLetter>, ifMatch?: string) {
-      const headers: Record<string, string> = ifMatch === undefined ? {} : { 'If-Match': ifMatch };
+    update(id: number, body: contract.BodyInput<typeof contract.updateLetter>, ifMatch: string) {
+      const headers = { 'If-Match': ifMatch };
       return call(origin, contract.updateLetter, { params: { id }, body, headers, token: 'staff.9' });
     },
     async stop() {

@@ -4,6 +4,7 @@ import {
   type Handler,
   HttpError,
   type Idempotency,
+  settleAll,
   singleFlight,
   unavailable,
 } from '@content-platform/chassis';
@@ -110,13 +111,11 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
 
   /** Puts the upload and all its variants into the store, or none of them. */
   async function putAll(file: NewFile, folder: string): Promise<void> {
-    const done = await Promise.allSettled(
-      namesOf(file).map((name) => store.put(keyOf(file.object, name), join(folder, name))),
-    );
-    const failed = done.find(({ status }) => status === 'rejected');
-    if (!failed) return;
-    await removeAll(file);
-    throw (failed as PromiseRejectedResult).reason;
+    const puts = namesOf(file).map((name) => store.put(keyOf(file.object, name), join(folder, name)));
+    await settleAll(puts).catch(async (error: unknown) => {
+      await removeAll(file);
+      throw error;
+    });
   }
 
   /** Removes the files. Those that cannot be removed now stay pending. */

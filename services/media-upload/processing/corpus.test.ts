@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import sharp from 'sharp';
+import { useStarted } from '../../../test/support/use-started.ts';
 import * as corpus from '../testing/corpus.ts';
-import { createTestPool, type TestPool } from '../testing/pools.ts';
+import { createTestPool } from '../testing/pools.ts';
 import { inspect, isPngBomb } from './inspect.ts';
 
-let pool: TestPool;
+const pool = useStarted(createTestPool, ({ close }) => close());
 let valid: Record<string, Buffer>;
-beforeAll(async () => {
-  pool = await createTestPool();
-  valid = await corpus.validPictures();
-});
-afterAll(() => pool?.close());
+beforeAll(async () => void (valid = await corpus.validPictures()));
 
 const types = ['image/jpeg', 'image/png', 'image/webp', 'image/gif', 'image/avif'];
 

@@ -94,10 +94,8 @@ export function createS3Store(settings: S3Settings): Store {
     async get(Key, range, signal) {
       const Range = range && `bytes=${range.start}-${range.end}`;
       try {
-        const { Body } = await client.send(
-          new GetObjectCommand({ Bucket, Key, ...(Range ? { Range } : {}) }),
-          signal ? { abortSignal: signal } : {},
-        );
+        const command = new GetObjectCommand({ Bucket, Key, Range });
+        const { Body } = await client.send(command, signal ? { abortSignal: signal } : {});
         // A client that reads slowly pauses the reply of S3.
         (Body as IncomingMessage).socket.setTimeout(longestPauseMs);
         return Body as Readable;

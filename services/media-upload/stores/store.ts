@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 export const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW;
 
 /** Offsets of the first and the last byte. */
-export interface ByteRange {
+interface ByteRange {
   start: number;
   end: number;
 }

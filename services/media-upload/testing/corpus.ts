@@ -21,8 +21,8 @@ export const jpeg = (width = 60, height = 40): Promise<Buffer<ArrayBuffer>> =>
   image(width, height).jpeg().toBuffer() as Promise<Buffer<ArrayBuffer>>;
 
 /** Makes an image of each accepted type, by its type. */
-export async function validPictures(width = 300, height = 200): Promise<Record<string, Buffer>> {
-  const source = image(width, height);
+export async function validPictures(): Promise<Record<string, Buffer>> {
+  const source = image(300, 200);
   return {
     'image/jpeg': await source.clone().jpeg().toBuffer(),
     'image/png': await source.clone().png().toBuffer(),

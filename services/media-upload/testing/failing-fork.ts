@@ -8,10 +8,9 @@ export type ForkFailure = 'event' | 'throw';
  * 'error' later and never 'exit', as Node.js does on EAGAIN (here by a real spawn of a program that does not exist).
  */
 export function createFailingFork(failure?: ForkFailure) {
-  const state = { failure, attempts: 0 };
+  const state = { failure };
   const failingFork = ((program: URL, options: object) => {
     if (state.failure === undefined) return fork(program, options);
-    state.attempts += 1;
     if (state.failure === 'event') return fork(program, { ...options, execPath: '/nonexistent/node' });
     throw Object.assign(new Error('spawn EAGAIN'), { code: 'EAGAIN', syscall: 'spawn' });
   }) as typeof fork;

@@ -4,6 +4,7 @@ import { afterEach } from '@jest/globals';
 import { createIdempotency, createMetrics, type TokenVerifier } from '@content-platform/chassis';
 import { startHttpServer } from '../../../test/support/http-server.ts';
 import { useStarted } from '../../../test/support/use-started.ts';
+import { userCaller } from '../../../test/support/user-caller.ts';
 import { createMediaUpload } from '../app.ts';
 import { createFileStore, type FileStore, schema } from '../file-store.ts';
 import { createUploadMetrics } from '../metrics.ts';
@@ -15,16 +16,7 @@ import { createTestPool } from './pools.ts';
 import { createMediaFixture, keysIn, type MediaFixture } from './media-fixture.ts';
 
 /** A token is the id of its user. */
-const tokens = {
-  verify: (token: string) =>
-    Promise.resolve({
-      kind: 'user' as const,
-      id: Number(token),
-      sessionId: 'x',
-      mustChangePassword: false,
-      scopes: new Set(),
-    }),
-} as TokenVerifier;
+const tokens: TokenVerifier = { verify: async (token) => userCaller(Number(token)) };
 
 /** Parts of the service that a test replaces. */
 interface Replaced {

@@ -47,5 +47,4 @@ export function createViewers(tokens: TokenVerifier, sessions: Sessions, cookie:
     return viewer;
   };
 }
-export type Viewers = ReturnType<typeof createViewers>;
-export type Viewer = Awaited<ReturnType<Viewers>>;
+export type Viewer = Awaited<ReturnType<ReturnType<typeof createViewers>>>;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChildProcess } from 'node:child_process';
-import { percentile, timesOf, type Times } from '../percentiles.ts';
+import { percentile, timesOf } from '../percentiles.ts';
 import { redisCpu, scanCalls } from '../figures.ts';
 import type { RedisServer } from '../../support/redis-server.ts';
 import type { Records } from './records.ts';
@@ -9,15 +9,6 @@ import type { Service } from './reads.ts';
 
 const valueBytes = 32;
 export const together = 100;
-
-export interface Clears {
-  keys: number;
-  times: Times;
-  /** CPU of Redis per clear in µs, without its idle CPU. */
-  redisCpu: number;
-  /** Latency of a PING during the clears, in ms. */
-  ping: { p99: number; max: number };
-}
 
 export interface ClearsContext {
   redis: RedisServer;
@@ -82,7 +73,7 @@ export async function measureClears(
   context: ClearsContext,
   keys: number,
   count: number,
-): Promise<Clears> {
+) {
   const { admin } = context.redis;
   const ids = await cached(service, context, count);
   const [start, before] = [performance.now(), await redisCpu(admin)];
@@ -99,10 +90,13 @@ export async function measureClears(
   return {
     keys,
     times: timesOf(times),
+    /** CPU of Redis per clear in µs, without its idle CPU. */
     redisCpu: taken / count,
+    /** Latency of a PING during the clears, in ms. */
     ping: { p99: percentile(pings, 0.99), max: percentile(pings, 1) },
   };
 }
+export type Clears = Awaited<ReturnType<typeof measureClears>>;
 
 /** Clears a hundred records simultaneously in one process that searches for keys. */
 export async function measureTogether(service: Service, context: ClearsContext, keys: number) {

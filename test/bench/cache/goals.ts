@@ -19,6 +19,21 @@ export const goals = {
   scans: 2,
 };
 
+export interface CacheResult {
+  name: string;
+  does: string;
+  rounds: HitRound[];
+  /** Races in one process and across two. */
+  storms: { one: Storm[]; two: Storm[] };
+  race: Race;
+}
+
+export interface ClearResult {
+  name: string;
+  does: string;
+  sizes: Clears[];
+}
+
 export interface Measured {
   /** Hits of the platform and of a plain service with GET, SET and DEL, in the same rounds. */
   hits: HitRound[];

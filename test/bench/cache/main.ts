@@ -14,42 +14,10 @@ import { redisVersion } from '../figures.ts';
 import { startStores } from '../stores.ts';
 import { conclude } from '../verdict.ts';
 import { caches, waysToClear, type CandidateContext, type Candidate, type WayToClear } from './candidates.ts';
-import {
-  measureIdleCpu,
-  fill,
-  measureClears,
-  measureTogether,
-  type Clears,
-  type Together,
-} from './clears.ts';
-import { judge } from './goals.ts';
-import {
-  connectTo,
-  measureHits,
-  race,
-  readers,
-  storm,
-  type HitRound,
-  type Race,
-  type Service,
-  type Storm,
-} from './reads.ts';
+import { measureIdleCpu, fill, measureClears, measureTogether, type Together } from './clears.ts';
+import { judge, type CacheResult, type ClearResult } from './goals.ts';
+import { connectTo, measureHits, race, readers, storm, type Service } from './reads.ts';
 import { openRecords } from './records.ts';
-
-interface CacheResult {
-  name: string;
-  does: string;
-  rounds: HitRound[];
-  /** Races in one process and across two. */
-  storms: { one: Storm[]; two: Storm[] };
-  race: Race;
-}
-
-interface ClearResult {
-  name: string;
-  does: string;
-  sizes: Clears[];
-}
 
 /** Scales the workload; BENCH_SCALE=0.1 is a trial run. */
 const scale = Number(process.env['BENCH_SCALE'] ?? 1);
@@ -82,7 +50,7 @@ const records = openRecords(postgres);
 async function start(candidate: Candidate, on = context) {
   const port = await freeRow(1);
   const child = candidate.start(port, on);
-  const service = connectTo(originOf(port), headers, readers);
+  const service = connectTo(originOf(port), headers);
   const untilWell = () => until(`${candidate.name} is ready`, () => isReady(port));
   await untilWell();
   return { child, service, untilWell };

@@ -8,11 +8,10 @@ import type { Job, Seen } from '../gateway/job.ts';
 import type { Load } from '../gateway/processes.ts';
 import type { Records } from './records.ts';
 
-/** @param connections maximum number of parallel requests */
-export function connectTo(origin: string, headers: Record<string, string>, connections: number) {
+export function connectTo(origin: string, headers: Record<string, string>) {
   // The client closes idle connections before the service does, which would break a request being sent.
   const pool = new Pool(origin, {
-    connections,
+    connections: readers,
     pipelining: 1,
     headersTimeout: 60_000,
     keepAliveMaxTimeout: 2_000,
@@ -34,7 +33,6 @@ export function connectTo(origin: string, headers: Record<string, string>, conne
       const sent = { ...headers, 'content-type': 'application/json' };
       await answer(await pool.request({ method: 'POST', path: clearModel.path, headers: sent, body }));
     },
-    close: () => pool.close(),
   };
 }
 export type Service = ReturnType<typeof connectTo>;
@@ -57,14 +55,11 @@ export async function measureHits(
 
 export const readers = 1_000;
 
-export interface Storm {
-  reads: number;
-  /** Time from the first request to the last reply. */
-  ms: number;
-}
-
-/** Sends a thousand simultaneous reads of a new record, spread over the processes. */
-export async function storm(services: readonly Service[], records: Records): Promise<Storm> {
+/**
+ * Sends a thousand simultaneous reads of a new record, spread over the processes. Returns the number of database reads,
+ * and the time from the first request to the last reply.
+ */
+export async function storm(services: readonly Service[], records: Records) {
   const [warm, cold] = (await records.make(2)) as [number, number];
   const all = (id: number) =>
     Promise.all(Array.from({ length: readers }, (_, n) => services[n % services.length]!.read(id)));
@@ -76,6 +71,7 @@ export async function storm(services: readonly Service[], records: Records): Pro
   await all(cold);
   return { reads: (await records.reads()) - before, ms: performance.now() - start };
 }
+export type Storm = Awaited<ReturnType<typeof storm>>;
 
 const writers = 4;
 const raceReaders = 16;

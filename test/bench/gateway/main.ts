@@ -29,12 +29,6 @@ const folder = mkdtempSync(join(tmpdir(), 'bench-gateway-'));
 const redis = await startRedis();
 const load = startLoad<Job, Seen>('test/bench/gateway/load.ts');
 
-interface Running {
-  origin: string;
-  pids: number[];
-  result: Result;
-}
-
 const statusOf = async (url: string, init: RequestInit = {}): Promise<number> => {
   const reply = await fetch(url, init);
   await reply.arrayBuffer();
@@ -42,7 +36,7 @@ const statusOf = async (url: string, init: RequestInit = {}): Promise<number> =>
 };
 
 /** Starts a candidate and checks that it fulfils its duties. */
-async function bringUp({ name, does, hasDuties, start }: Candidate): Promise<Running> {
+async function bringUp({ name, does, hasDuties, start }: Candidate) {
   // The platform's gateway needs a second port above it for its internal listener.
   const port = await freeRow(1);
   const children = await start(port, { upstream, redis: redis.url, publicKeyPem, folder });
@@ -53,8 +47,10 @@ async function bringUp({ name, does, hasDuties, start }: Candidate): Promise<Run
     if (String(seen) !== '401,404')
       throw new Error(`${name} does not refuse requests as required: ${seen.join(', ')}`);
   }
-  return { origin, pids: children.map(({ pid }) => pid!), result: { name, does, hasDuties, rounds: [] } };
+  const result: Result = { name, does, hasDuties, rounds: [] };
+  return { origin, pids: children.map(({ pid }) => pid!), result };
 }
+type Running = Awaited<ReturnType<typeof bringUp>>;
 
 async function measure({ origin, pids }: Running): Promise<Round> {
   const cpu = () => pids.reduce((sum, pid) => sum + cpuOf(pid), 0);

@@ -27,7 +27,6 @@ export interface Seen {
   /** Replies with 200 per second within the platform's target of 500 ms. */
   goodputInTime: number;
   good: Quantiles | undefined;
-  refused: Quantiles | undefined;
   /** The refusals of connections that had none before: the gateway reads later requests of a refused connection later. */
   firstRefused: Quantiles | undefined;
   /** Number of refusals without Retry-After. */

@@ -22,7 +22,6 @@ function createTally(start: number, seconds: number) {
   let goodInTheRun = 0;
   let inTimeInTheRun = 0;
   const good: number[] = [];
-  const refused: number[] = [];
   const firstRefused: number[] = [];
   const counts = { due: 0, gaveUp: 0, unsent: 0, broken: 0, withoutRetryAfter: 0 };
 
@@ -32,10 +31,11 @@ function createTally(start: number, seconds: number) {
     note({ status, retryAfter }: Reply, dueAt: number, now: number, wasRefused: boolean): void {
       if (status === 0) return void (counts.broken += 1);
       statuses[status] = (statuses[status] ?? 0) + 1;
-      (status === 200 ? good : refused).push(now - dueAt);
       if (status !== 200 && !wasRefused) firstRefused.push(now - dueAt);
       if (status !== 200 && !retryAfter) counts.withoutRetryAfter += 1;
-      if (status !== 200 || now >= start + seconds * 1_000) return;
+      if (status !== 200) return;
+      good.push(now - dueAt);
+      if (now >= start + seconds * 1_000) return;
       goodInTheRun += 1;
       if (now - dueAt <= targetMs) inTimeInTheRun += 1;
     },
@@ -46,7 +46,6 @@ function createTally(start: number, seconds: number) {
         goodput: goodInTheRun / seconds,
         goodputInTime: inTimeInTheRun / seconds,
         good: quantiles(good),
-        refused: quantiles(refused),
         firstRefused: quantiles(firstRefused),
         endedAt,
       };

@@ -5,11 +5,7 @@ import type { TestSystem } from '../test-system.ts';
 import { patienceMs, targetMs } from '../load/job.ts';
 
 /** A reply, with the time of its request in ms since 1970; status 0: no reply in time. */
-interface Answer {
-  at: number;
-  ms: number;
-  status: number;
-}
+type Answer = Awaited<ReturnType<typeof ask>>;
 
 export interface Probed {
   health: { failed: number; max: number };
@@ -18,7 +14,7 @@ export interface Probed {
   recovery: number;
 }
 
-async function ask(url: string, headers: Record<string, string> = {}): Promise<Answer> {
+async function ask(url: string, headers: Record<string, string> = {}) {
   const at = Date.now();
   const start = performance.now();
   const status = await new Promise<number>((resolve) => {

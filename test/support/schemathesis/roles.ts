@@ -3,11 +3,7 @@ import * as contract from '@content-platform/contract';
 import { createUser, machine, newAddress } from '../accounts.ts';
 import { admin } from '../admin.ts';
 
-interface Person {
-  id: number;
-  email: string;
-  password: string;
-}
+type Person = Awaited<ReturnType<typeof newPerson>>;
 
 /** An entry of a Web Fuzzing Commons auth file: how schemathesis obtains a user's token. */
 interface Login {
@@ -54,7 +50,7 @@ function login(name: string, endpoint: string, body: object, token: string): Log
   };
 }
 
-async function newPerson(role: contract.Role): Promise<Person> {
+async function newPerson(role: contract.Role) {
   const email = `schemathesis-${randomUUID()}@example.com`;
   const password = `own passphrase ${randomUUID()}`;
   const { id } = await createUser({ email, password, name: 'Sue Schema', roles: [role] });

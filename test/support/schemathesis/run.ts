@@ -31,16 +31,6 @@ interface Report {
 
 type Counts = Record<string, Record<string, number>>;
 
-export interface Run {
-  report: Report;
-  checks: Counts;
-  statuses: Counts;
-  output: string;
-  code: number;
-  /** The folder with its inputs and outputs; kept after a finding. */
-  folder: string;
-}
-
 interface Document {
   paths: Record<string, Record<string, { operationId: string }>>;
 }
@@ -97,13 +87,16 @@ function surrounding({ name, leaver }: Asker, accounts: readonly number[]): obje
   };
 }
 
-/** Runs schemathesis, whose programs are in a folder, as `asker`. Requests must not change the users `accounts`. */
+/**
+ * Runs schemathesis, whose programs are in a folder, as `asker`. Requests must not change the users `accounts`. After a
+ * finding, `folder` keeps the inputs and outputs.
+ */
 export async function runSchemathesis(
   programs: string,
   asker: Asker,
   { seed, phases, examples }: Settings,
   accounts: readonly number[],
-): Promise<Run> {
+) {
   const { gateway } = stack();
   const folder = mkdtempSync(join(tmpdir(), 'schemathesis-'));
   const write = (file: string, text: string) => writeFileSync(join(folder, file), text, { mode: 0o600 });
@@ -148,3 +141,4 @@ export async function runSchemathesis(
     throw new Error(`schemathesis as ${asker.name} did not come to its end:\n${output}`, { cause: error });
   }
 }
+export type Run = Awaited<ReturnType<typeof runSchemathesis>>;

@@ -2,7 +2,7 @@
 
 use ContentPlatform\Laravel\AnnounceChange;
 use Illuminate\Queue\Events\JobFailed;
-use Illuminate\Support\Facades\{DB, Event};
+use Illuminate\Support\{Carbon, Facades\DB, Facades\Event};
 
 // As the command queue:work does.
 Event::listen(JobFailed::class, fn ($event) => app('queue.failer')
@@ -35,11 +35,21 @@ class RenameJob implements Illuminate\Contracts\Queue\ShouldQueue
     }
 }
 
-/** Does the jobs that are due on the queue; returns their number. */
+/**
+ * Does the jobs that are due on the queue; returns their number. The clock stands still meanwhile: otherwise a job that
+ * is released for a second is done again if that second ends at once.
+ */
 function work(string $queue = 'platform'): int
 {
-    for ($count = 0; DB::table('jobs')->where('queue', $queue)->where('available_at', '<=', time())->exists(); $count++) {
-        app('queue.worker')->runNextJob('database', $queue, new Illuminate\Queue\WorkerOptions);
+    $due = fn () => DB::table('jobs')->where('queue', $queue)->where('available_at', '<=', now()->getTimestamp())->exists();
+    $clock = Carbon::getTestNow();
+    Carbon::setTestNow($clock ?? now());
+    try {
+        for ($count = 0; $due(); $count++) {
+            app('queue.worker')->runNextJob('database', $queue, new Illuminate\Queue\WorkerOptions);
+        }
+    } finally {
+        Carbon::setTestNow($clock);
     }
 
     return $count;

@@ -39,8 +39,8 @@ export function closedAfterEach() {
       await connection.start();
       return connection;
     },
-    async server(settings: Record<string, string> = {}): Promise<RedisServer> {
-      const server = await startRedis({ 'repl-diskless-sync-delay': '0', ...settings });
+    async server(): Promise<RedisServer> {
+      const server = await startRedis({ 'repl-diskless-sync-delay': '0' });
       closing.push(() => {
         server.resume();
         return server.stop();
