@@ -88,8 +88,8 @@ test('edge.yml hardens Caddy, and Caddy checks every address that Docker gives t
     Number(last),
   );
   expect(known).toEqual(Array.from({ length: 16 }, (_, index) => 16 + index));
-  expect(edgeText).toContain("gateways: { ipv4_address: '${GATEWAY_NETWORK:-172.31.255}.2' }");
-  expect(edgeText).toContain('TRUSTED_PROXIES: ${GATEWAY_NETWORK:-172.31.255}.2/32');
+  expect(edgeText).toContain("gateways: { ipv4_address: '${GATEWAY_NETWORK:-10.254.254}.2' }");
+  expect(edgeText).toContain('TRUSTED_PROXIES: ${GATEWAY_NETWORK:-10.254.254}.2/32');
 });
 
 test('host-access.yml publishes PostgreSQL and Kafka alone, on loopback, outside the networks of other containers', () => {

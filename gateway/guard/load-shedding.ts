@@ -13,9 +13,9 @@ const maxWaitMs = 400;
 const minQueue = 64;
 /** The rate at which requests leave the queue, per ms: its value before the first measurement. */
 const firstRate = 2;
-/** The rate is a moving average over this time, of measurements that take this long. */
-const rateOverMs = 500;
+/** The rate is a moving average of measurements that take this long. A pause of the process can spoil only one of them. */
 const measureMs = 100;
+const newestShare = 0.18;
 
 interface LoadSheddingOptions {
   /** Begins to work on a request that arrived at `arrivedAt` (performance.now()). */
@@ -35,24 +35,20 @@ const overloaded = new HttpError(
   { headers: { 'Retry-After': '1' } },
 );
 
-/** Measures the rate at which requests leave a queue. Only times in which the queue was never empty count. */
+/** Measures the rate at which requests begin. Only turns of the event loop count after which others still waited. */
 function createRateMeter() {
   let rate = firstRate;
-  let since = 0;
-  let left = 0;
+  let begun = 0;
+  let elapsed = 0;
   return {
-    /** The queue is no longer empty. */
-    begin(now: number): void {
-      since = now;
-      left = 0;
-    },
-    note(now: number): void {
-      left += 1;
-      const elapsed = now - since;
+    /** Notes a turn of the event loop that took `ms`, and in which as many requests began as may. */
+    note(requests: number, ms: number): void {
+      begun += requests;
+      elapsed += ms;
       if (elapsed < measureMs) return;
-      rate += (left / elapsed - rate) * (1 - Math.exp(-elapsed / rateOverMs));
-      since = now;
-      left = 0;
+      rate += (begun / elapsed - rate) * newestShare;
+      begun = 0;
+      elapsed = 0;
     },
     /** Requests per ms. */
     get: () => rate,
@@ -157,13 +153,13 @@ export function createLoadShedding(options: LoadSheddingOptions) {
   function schedule(): void {
     if (isScheduled) return;
     isScheduled = true;
+    const start = performance.now();
     setImmediate(() => {
       isScheduled = false;
+      if (queue.length > 0) rate.note(begun, performance.now() - start);
       begun = 0;
-      const now = performance.now();
       while (begun < maxPerTurn && queue.length > 0) {
         const { response, arrivedAt } = queue.shift()!;
-        rate.note(now);
         if (!response.destroyed) beginNow(response, arrivedAt);
       }
       if (queue.length > 0) schedule();
@@ -185,7 +181,6 @@ export function createLoadShedding(options: LoadSheddingOptions) {
       if (isFree || isExempt(request)) return beginNow(response, now);
       const limit = queueLimit() * (resting.isLate(request.socket) ? lateShare : 1);
       if (queue.length >= limit) return refuse(request, response);
-      if (queue.length === 0) rate.begin(now);
       queue.push({ response, arrivedAt: now });
       schedule();
     },

@@ -47,8 +47,8 @@ async function openSignedIn(options: BrowserContextOptions = {}): Promise<Page> 
 
 /** Waits for the page; a form with an error fails with its text. */
 async function isSignedIn(page: Page): Promise<void> {
-  await page.waitForSelector('.verdict, [role=alert]:visible');
-  expect(await page.locator('[role=alert]:visible').allTextContents()).toEqual([]);
+  await page.waitForSelector('.verdict, .narrow [role=alert]');
+  expect(await page.locator('.narrow [role=alert]').allTextContents()).toEqual([]);
 }
 
 /** Creates a failed job of a class that no other test retries. */
