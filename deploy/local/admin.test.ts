@@ -117,9 +117,9 @@ onLinux('when memory runs out, the kernel ends a command before the service', as
   const env = { ...bareEnvironment, DATABASE_URL: own.database.url };
   const command = spawn(process.execPath, [join(ROOT, 'services/auth/admin.ts'), ...args], { env });
   const priority = () => readFileSync(`/proc/${command.pid}/oom_score_adj`, 'utf8');
-  // It waits for the password.
-  await until('the kernel would end it first', () => priority() === '1000\n');
-  command.kill();
+  // The command waits for the password.
+  const isRaised = until('the kernel would end it first', () => priority() === '1000\n');
+  await isRaised.finally(() => command.kill());
 });
 
 test("rotate-keys uses the stack's secret; a concurrent run waits", async () => {

@@ -13,8 +13,9 @@ const maxWaitMs = 400;
 const minQueue = 64;
 /** The rate at which requests leave the queue, per ms: its value before the first measurement. */
 const firstRate = 2;
-/** The rate is a moving average of measurements that take this long. A pause of the process can spoil only one of them. */
+/** The rate is a moving average of measurements that take this long. */
 const measureMs = 100;
+/** Weight of the newest measurement. It is small, because a pause of the process spoils a whole measurement. */
 const newestShare = 0.18;
 
 interface LoadSheddingOptions {
@@ -35,13 +36,13 @@ const overloaded = new HttpError(
   { headers: { 'Retry-After': '1' } },
 );
 
-/** Measures the rate at which requests begin. Only turns of the event loop count after which others still waited. */
+/** Measures the rate at which requests leave the queue, in turns of the event loop after which others still wait. */
 function createRateMeter() {
   let rate = firstRate;
   let begun = 0;
   let elapsed = 0;
   return {
-    /** Notes a turn of the event loop that took `ms`, and in which as many requests began as may. */
+    /** Notes a turn of the event loop that took `ms`, and the number of requests that began in it. */
     note(requests: number, ms: number): void {
       begun += requests;
       elapsed += ms;
@@ -139,6 +140,8 @@ export function createLoadShedding(options: LoadSheddingOptions) {
   /** Requests that have begun in this turn of the event loop. */
   let begun = 0;
   let isScheduled = false;
+  /** As many requests as may began in the turn before. */
+  let wasFull = false;
 
   const queueLimit = () => Math.max(minQueue, rate.get() * maxWaitMs);
   const resting = createRestingConnections(() => queueLimit() * wakeShare - queue.length);
@@ -156,12 +159,14 @@ export function createLoadShedding(options: LoadSheddingOptions) {
     const start = performance.now();
     setImmediate(() => {
       isScheduled = false;
-      if (queue.length > 0) rate.note(begun, performance.now() - start);
+      // The first turn of a burst is short, because it contains no replies.
+      if (wasFull && queue.length > 0) rate.note(maxPerTurn, performance.now() - start);
       begun = 0;
       while (begun < maxPerTurn && queue.length > 0) {
         const { response, arrivedAt } = queue.shift()!;
         if (!response.destroyed) beginNow(response, arrivedAt);
       }
+      wasFull = begun >= maxPerTurn;
       if (queue.length > 0) schedule();
     });
   }

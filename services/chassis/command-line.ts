@@ -11,7 +11,7 @@ function endBeforeService(): void {
   try {
     writeFileSync('/proc/self/oom_score_adj', '1000');
   } catch {
-    // Not Linux.
+    // Not Linux, or its files in /proc are hidden as in the image of media-upload: then the kernel chooses.
   }
 }
 

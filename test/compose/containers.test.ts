@@ -47,6 +47,11 @@ test("a process of a service's user, such as an image decoder, cannot read the s
     await expect(docker(['exec', container, 'head', '-c1', path])).rejects.toThrow('Permission denied');
 });
 
+test('when memory runs out, the kernel may end an admin command before auth', async () => {
+  const raise = "fs.writeFileSync('/proc/self/oom_score_adj', '1000')";
+  await compose('exec', '-T', 'auth', 'node', '--eval', raise);
+});
+
 test('images, environments and command lines contain no secret', async () => {
   const files: [string, string[]][] = [
     ['auth', ['/run/secrets/database-url', '/run/secrets/redis-url', '/run/secrets/key-secret']],

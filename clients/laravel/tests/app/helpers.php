@@ -36,8 +36,8 @@ class RenameJob implements Illuminate\Contracts\Queue\ShouldQueue
 }
 
 /**
- * Does the jobs that are due on the queue; returns their number. The clock stands still meanwhile: otherwise a job that
- * is released for a second is done again if that second ends at once.
+ * Runs the jobs that are due on the queue and returns their number. Stops the clock while they run, so that a job that is
+ * released for a second does not become due again.
  */
 function work(string $queue = 'platform'): int
 {
