@@ -109,7 +109,8 @@ test.each([
 
 test('verify-audit checks a chain of many pages to its end', async () => {
   await sql(`INSERT INTO auth.audit (event) SELECT 'logout' FROM generate_series(1, 11000)`);
-  await auth.audit.link(11_000);
+  // In steps, as the service does: a statement has a time limit.
+  for (let linked = 0; linked < 11_000; linked += 1_000) await auth.audit.link(1_000);
   expect(await verify()).toMatch(/^The audit log is intact: 11000 links\./);
   await sql(`INSERT INTO audit.entry (event, details) VALUES ('login', '{}')`);
   await expect(verify()).rejects.toThrow('First fault: entry 11001: it has no link.');
