@@ -42,9 +42,9 @@ function createRateMeter() {
   let begun = 0;
   let elapsed = 0;
   return {
-    /** Notes a turn of the event loop that took `ms`, and the number of requests that began in it. */
-    note(requests: number, ms: number): void {
-      begun += requests;
+    /** Notes a turn of the event loop that took `ms`, and in which `maxPerTurn` requests left the queue. */
+    note(ms: number): void {
+      begun += maxPerTurn;
       elapsed += ms;
       if (elapsed < measureMs) return;
       rate += (begun / elapsed - rate) * newestShare;
@@ -140,7 +140,7 @@ export function createLoadShedding(options: LoadSheddingOptions) {
   /** Requests that have begun in this turn of the event loop. */
   let begun = 0;
   let isScheduled = false;
-  /** As many requests as may began in the turn before. */
+  /** Whether `maxPerTurn` requests left the queue in the last turn. */
   let wasFull = false;
 
   const queueLimit = () => Math.max(minQueue, rate.get() * maxWaitMs);
@@ -160,7 +160,7 @@ export function createLoadShedding(options: LoadSheddingOptions) {
     setImmediate(() => {
       isScheduled = false;
       // The first turn of a burst is short, because it contains no replies.
-      if (wasFull && queue.length > 0) rate.note(maxPerTurn, performance.now() - start);
+      if (wasFull && queue.length > 0) rate.note(performance.now() - start);
       begun = 0;
       while (begun < maxPerTurn && queue.length > 0) {
         const { response, arrivedAt } = queue.shift()!;
