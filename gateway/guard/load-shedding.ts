@@ -11,6 +11,9 @@ const maxPerTurn = 16;
 /** A full queue is answered in this time, so that its last request is answered within 500 ms. */
 const maxWaitMs = 400;
 const minQueue = 64;
+/** A queue that was empty within the last `burstMs` may be this long: a process that got no CPU then catches up. */
+const burstQueue = 400;
+const burstMs = 1_000;
 /** The rate at which requests leave the queue, per ms: its value before the first measurement. */
 const firstRate = 2;
 /** The rate is a moving average of measurements that take this long. */
@@ -142,6 +145,8 @@ export function createLoadShedding(options: LoadSheddingOptions) {
   let isScheduled = false;
   /** Whether `maxPerTurn` requests left the queue in the last turn. */
   let wasFull = false;
+  /** When the queue was last empty. */
+  let emptyAt = 0;
 
   const queueLimit = () => Math.max(minQueue, rate.get() * maxWaitMs);
   const resting = createRestingConnections(() => queueLimit() * wakeShare - queue.length);
@@ -171,6 +176,11 @@ export function createLoadShedding(options: LoadSheddingOptions) {
     });
   }
 
+  function isFull(now: number, isLate: boolean): boolean {
+    if (now - emptyAt < burstMs && queue.length < burstQueue) return false;
+    return queue.length >= queueLimit() * (isLate ? lateShare : 1);
+  }
+
   function refuse(request: GatewayRequest, response: GatewayResponse): void {
     metrics.requestsShed.inc();
     const headers = { Vary: 'Origin', ...corsHeaders(request) };
@@ -184,8 +194,8 @@ export function createLoadShedding(options: LoadSheddingOptions) {
       const now = performance.now();
       const isFree = queue.length === 0 && begun < maxPerTurn;
       if (isFree || isExempt(request)) return beginNow(response, now);
-      const limit = queueLimit() * (resting.isLate(request.socket) ? lateShare : 1);
-      if (queue.length >= limit) return refuse(request, response);
+      if (queue.length === 0) emptyAt = now;
+      if (isFull(now, resting.isLate(request.socket))) return refuse(request, response);
       queue.push({ response, arrivedAt: now });
       schedule();
     },

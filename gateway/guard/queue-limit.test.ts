@@ -9,12 +9,14 @@ let now: number;
 let workMs: number;
 let begun: number;
 let refused: number;
+let longestWaitMs: number;
 let shedding: ReturnType<typeof createLoadShedding>;
 beforeEach(() => {
-  [now, workMs, begun, refused] = [0, 0.5, 0, 0];
+  [now, workMs, begun, refused, longestWaitMs] = [0, 0.5, 0, 0, 0];
   jest.spyOn(performance, 'now').mockImplementation(() => now);
   shedding = createLoadShedding({
-    begin() {
+    begin(_request, _response, arrivedAt) {
+      longestWaitMs = Math.max(longestWaitMs, now - arrivedAt);
       begun += 1;
       now += workMs;
     },
@@ -27,14 +29,16 @@ beforeEach(() => {
 });
 afterEach(() => void jest.restoreAllMocks());
 
+function send(): void {
+  const request = new IncomingMessage(new Socket()) as GatewayRequest;
+  request.complete = true;
+  shedding.admit(request, new ServerResponse(request) as unknown as GatewayResponse);
+}
+
 /** Sends requests at the same time; `pauseMs`: the process then stands still. Returns how many were refused. */
 async function burst(count: number, pauseMs = 0): Promise<number> {
   [begun, refused] = [0, 0];
-  for (let sent = 0; sent < count; sent += 1) {
-    const request = new IncomingMessage(new Socket()) as GatewayRequest;
-    request.complete = true;
-    shedding.admit(request, new ServerResponse(request) as unknown as GatewayResponse);
-  }
+  for (let sent = 0; sent < count; sent += 1) send();
   now += pauseMs;
   const isDone = () => begun + refused === count;
   while (!isDone()) await nextTurn();
@@ -49,10 +53,17 @@ test('after pauses of the process, a burst that can be answered in time is not r
   expect(await burst(300)).toBe(0);
 });
 
-test('a slow process refuses what it cannot answer in 400 ms', async () => {
+test('a process that gets little CPU does not refuse a burst', async () => {
+  workMs = 8;
+  for (let bursts = 0; bursts < 5; bursts += 1) expect(await burst(300)).toBe(0);
+});
+
+test('under lasting overload, the requests that are not refused begin within 500 ms', async () => {
   workMs = 4;
-  await burst(1_000);
-  await burst(1_000);
-  // 100 requests take 400 ms. 16 of them begin at once.
-  expect(await burst(1_000)).toBeGreaterThan(850);
+  for (let sent = 0; performance.now() < 10_000; await nextTurn()) {
+    for (; sent < (now * 3) / workMs || sent < 16; sent += 1) send();
+    if (now < 3_000) longestWaitMs = 0;
+  }
+  expect(longestWaitMs).toBeGreaterThan(300);
+  expect(longestWaitMs).toBeLessThan(500);
 });
