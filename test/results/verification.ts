@@ -108,7 +108,7 @@ function supplyChain(kept: StoredResult) {
   const lines = audits.map(
     ({ project, unknown, vulnerable = [] }) =>
       // An unreachable registry is a property of the network, not of the packages.
-      `- Known vulnerabilities in \`${project}\`: ${unknown ? `unknown, because the registry was not reachable (${unknown})` : vulnerable.join(', ') || 'none'}`,
+      `- Known vulnerabilities in \`${project}\`: ${unknown ? `unknown, because the registry did not answer (${unknown})` : vulnerable.join(', ') || 'none'}`,
   );
   return [lines.join('\n'), 'See [licences](licences.md) and [dependencies](dependencies.md).'];
 }

@@ -7,15 +7,14 @@ import { expectPage } from '../../support/written-page.ts';
 import { dependencies, type Dependency, type Fault } from '../dependencies.ts';
 import { ask, clearAndRead, groups, createMediaFixture, takeTurn, type Scene, type Turn } from '../groups.ts';
 import {
-  backWithin,
   docFile,
+  type Measured,
+  type Observation,
   readResults,
   render,
   textOf,
-  within,
+  updated,
   writeResults,
-  type Observation,
-  type Seen,
 } from '../table.ts';
 import { person, startFaultyStack, type FaultyStack } from '../faulty-stack.ts';
 
@@ -60,8 +59,7 @@ async function allIsWell(scene: Scene): Promise<true> {
 }
 
 /** Starts the fault, sends two rounds of requests, ends it and waits for the recovery. */
-async function observe(dependency: Dependency, fault: Fault, scene: Scene): Promise<Observation> {
-  const before = written[dependency.id]?.find((one) => one.fault === fault.name);
+async function observe(dependency: Dependency, fault: Fault, scene: Scene): Promise<Measured> {
   const turns = await Promise.all([takeTurn(scene, person.subject), takeTurn(scene, person.subject)]);
   let first: Awaited<ReturnType<typeof askAll>>;
   let later: typeof first;
@@ -81,23 +79,14 @@ async function observe(dependency: Dependency, fault: Fault, scene: Scene): Prom
   const passed = Math.round(performance.now() - ended);
   // Refused clears are sent again and must be final.
   for (const turn of turns) expect(await clearAndRead(turn)).toEqual({ status: 200 });
-  const answers = groups.map(({ name }) => {
-    const written = before?.answers[name];
-    const [one, two] = [first[name]!, later[name]!].map((answer, index): Seen => {
-      const kept = written?.[index] ?? written?.[0];
-      return [textOf(answer), within(answer.ms, kept?.[1])];
-    });
-    return [name, JSON.stringify(one) === JSON.stringify(two) ? [one!] : [one!, two!]] as const;
-  });
+  const answers = groups.map(
+    ({ name }) =>
+      [name, [first, later].map((turn) => [textOf(turn[name]!), turn[name]!.ms] as const)] as const,
+  );
   for (const turn of [first, later])
     for (const [name, { wrong, ms }] of Object.entries(turn))
       expect({ name, wrong, isInTime: ms <= longestMs }).toEqual({ name, wrong: undefined, isInTime: true });
-  return {
-    fault: fault.name,
-    answers: Object.fromEntries(answers),
-    backMs: passed,
-    backWithin: backWithin(passed, before?.backWithin),
-  };
+  return { answers: Object.fromEntries(answers), backMs: passed };
 }
 
 /** The part of an observation that the table shows. */
@@ -116,9 +105,10 @@ describe.each(some)('$title', (dependency) => {
     '$name',
     async (fault) => {
       const before = written[dependency.id]?.find((one) => one.fault === fault.name);
-      let seen = await observe(dependency, fault, scene);
+      const observed = async () => updated(fault.name, await observe(dependency, fault, scene), before);
+      let seen = await observed();
       // A busy machine may be the reason: repeat an observation that has changed.
-      if (before && shown(seen) !== shown(before)) seen = await observe(dependency, fault, scene);
+      if (before && shown(seen) !== shown(before)) seen = await observed();
       const all = [...(results[dependency.id] ?? []).filter((one) => one.fault !== fault.name), seen];
       const order = dependency.faults.map(({ name }) => name);
       results[dependency.id] = all
