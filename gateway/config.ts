@@ -61,7 +61,7 @@ export const gatewayConfig = {
     .transform(Number)
     .default(1)
     .describe(
-      'Factor of the rate limits, 0 to 1000 with at most three decimals; 0 switches them off. Limits of logins and passwords do not change',
+      'Factor of the rate limits, 0 to 1000 with at most three decimals; 0 switches them off. Limits of passwords and second factors do not change, those of identity logins do',
     ),
 };
 

@@ -28,8 +28,9 @@ export const timeouts = {
 };
 export type Timeouts = typeof timeouts;
 
-/** Options of the server. `run` limits the header block to 16 KB. */
+/** Options of the server. */
 export const serverOptions = {
+  maxHeaderSize: 16_384,
   headersTimeout: 15_000,
   // The whole request with its body: 10 MB over a slow line.
   requestTimeout: 180_000,

@@ -1,8 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import type { Request } from 'express';
 import fc from 'fast-check';
-import type { GatewayResponse } from '../request-context.ts';
-import { checkTarget, createClientAddress } from './head.ts';
+import type { GatewayRequest, GatewayResponse } from '../request-context.ts';
+import { checkTarget, createClientAddress, createHeadCheck } from './head.ts';
 
 const words = (text: string) => text.trim().split(/\s+/);
 
@@ -91,6 +93,16 @@ test('every parser reads an accepted target in the same way', () => {
     { numRuns: 20_000, seed: 1 },
   );
   expect(passed).toBeGreaterThan(500);
+});
+
+test('disconnects a client that sends many requests after a malformed head', () => {
+  const { inspect } = createHeadCheck();
+  const socket = new Socket();
+  const request = Object.assign(new IncomingMessage(socket), { httpVersion: '2.0' }) as GatewayRequest;
+  for (let sent = 0; sent < 10; sent += 1) void inspect(request, {} as GatewayResponse);
+  expect(socket.destroyed).toBe(false);
+  for (let sent = 0; sent < 1_000; sent += 1) void inspect(request, {} as GatewayResponse);
+  expect(socket.destroyed).toBe(true);
 });
 
 const readClientAddress = createClientAddress(['10.0.0.0/8', 'fe80::/10']);

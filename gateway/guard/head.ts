@@ -18,20 +18,29 @@ function problemOf({ httpVersion, headers, rawHeaders }: IncomingMessage): strin
   return hosts === 1 || (hosts === 0 && isOld) ? undefined : 'The request must have one Host header.';
 }
 
+/** Ignored requests after a malformed head that end its connection, because Node stores them until it closes. */
+const maxIgnored = 100;
+
 /** The check of request heads: `inspect` finds malformed heads, and `refuse` answers them once a context exists. */
 export function createHeadCheck() {
   const problems = new WeakMap<IncomingMessage, string>();
-  /** Later requests on these are ignored: a malformed head is the last of its connection, although the parser continues. */
-  const malformedSockets = new WeakSet<Socket>();
+  /** Ignored requests after a malformed head, which is the last of its connection, although the parser continues. */
+  const ignored = new WeakMap<Socket, number>();
   const isMalformed = (request: IncomingMessage): boolean => problems.has(request);
 
   /** Ignores requests after a malformed head: they may be part of its body. */
   const inspect: Step = (request, response) => {
-    if (malformedSockets.has(request.socket)) return false;
+    const { socket } = request;
+    const count = ignored.get(socket);
+    if (count !== undefined) {
+      ignored.set(socket, count + 1);
+      if (count >= maxIgnored) socket.destroy();
+      return false;
+    }
     const problem = problemOf(request);
     if (problem !== undefined) {
       problems.set(request, problem);
-      malformedSockets.add(request.socket);
+      ignored.set(socket, 0);
     }
     // The gateway does not upgrade. Node's parser discards the bytes after the request, so the connection must end.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { HttpError, redisTimeoutMs } from '@content-platform/chassis';
+import { createBreaker, createLogger, HttpError, redisTimeoutMs } from '@content-platform/chassis';
 import { startRedis } from '../../test/support/redis-server.ts';
 import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
@@ -10,7 +10,7 @@ import type { TestGatewayOptions } from '../testing/gateway.ts';
 import { machineToken, mint } from '../testing/tokens.ts';
 import { useTestGateway } from '../testing/use-test-gateway.ts';
 import { rateLimitAddress } from './head.ts';
-import { maxInFlight } from './rate-limit.ts';
+import { createExactLimiter, maxInFlight } from './rate-limit.ts';
 
 const fixture = useTestGateway();
 const redis = useStarted(startRedis, ({ stop }) => stop());
@@ -282,6 +282,22 @@ describe('without Redis', () => {
     await until('Redis has the count', async () => (await redis.admin.get('rate:health:1.1.1.1')) === '10');
     await untilRedisCounts({});
   });
+});
+
+test('a subject over its limit does not count as a sign that Redis works', async () => {
+  let works = true;
+  const log: string[] = [];
+  const rlflxIncr = async () => (works ? [2, 60_000] : Promise.reject(new Error('hangs')));
+  const logger = createLogger('gateway', 'info', { write: (line) => void log.push(line) });
+  const breaker = createBreaker(logger, 'Redis does not count');
+  const limiter = createExactLimiter({ rlflxIncr } as never, breaker, 'x', { requests: 1, seconds: 60 });
+  expect(await limiter('over')).toBeGreaterThan(0);
+  works = false;
+  await limiter('other');
+  fixture.skipTime(1_000);
+  expect(await limiter('over')).toBeGreaterThan(0);
+  await limiter('another');
+  expect(log).toHaveLength(1);
 });
 
 test('a limit is exceeded by the requests of 200 ms at most, and a new window begins empty', async () => {

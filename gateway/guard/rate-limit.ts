@@ -67,9 +67,15 @@ export function createExactLimiter(
   const options = { points: requests, duration: seconds, keyPrefix: `rate:${name}` };
   const memory = new RateLimiterMemory(options);
   // A subject over its limit is blocked in memory until the window ends, without a command to Redis.
-  const shared = new RateLimiterRedis({ ...options, storeClient: redis, inMemoryBlockOnConsumed: requests });
+  const blocking = { ...options, storeClient: redis, inMemoryBlockOnConsumed: requests };
+  /** The library's types omit this method. */
+  type Blocks = { getInMemoryBlockMsBeforeExpire(key: string): number };
+  const shared = new RateLimiterRedis(blocking) as RateLimiterRedis & Blocks;
 
   return async (subject) => {
+    // Not after the breaker: this refusal does not show whether Redis works.
+    const blockedMs = shared.getInMemoryBlockMsBeforeExpire(shared.getKey(subject));
+    if (blockedMs > 0) return blockedMs;
     if (breaker.allows()) {
       try {
         const { isExceeded, result } = await add(shared, subject);

@@ -130,6 +130,14 @@ test('sends no error for a pipelined CONNECT before the reply to the first reque
   expect(raw).not.toContain('malformed');
 });
 
+test('a CONNECT does not keep earlier requests of its connection open', async () => {
+  await fixture.start({ timeouts: { idle: 1_000 } });
+  fixture.upstream.answer = () => undefined;
+  fixture.open(`${get}\r\n${get}\r\nCONNECT 127.0.0.1:22 HTTP/1.1\r\n${host}\r\n`);
+  const { log } = fixture.gateway;
+  await until('both have ended', () => log.join('').match(/"status":499/g)?.length === 2);
+});
+
 test('returns 431 for headers over 16 KB or more than 1,000 headers', async () => {
   await drainLonger();
   const many = 'X: y\r\n'.repeat(1_100);

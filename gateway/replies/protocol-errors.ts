@@ -66,6 +66,11 @@ export function answerProtocolErrors(server: Server, logger: Logger, drainMs: nu
 
   server.on('connect', (_request, socket) => {
     socket.on('error', () => undefined).resume();
+    // Node no longer watches the socket: without these, earlier requests might never end.
+    socket.once('timeout', () => socket.destroy());
+    socket.once('close', () => {
+      for (const each of pending.filter(({ req }) => req.socket === socket)) each.destroy();
+    });
     const response = lastPending(socket);
     if (response) endAfter(response, socket);
     else answer(socket, notAPath(), drainMs);

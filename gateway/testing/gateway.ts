@@ -61,7 +61,7 @@ export async function startGateway({
     services,
     timeouts: { ...timeouts, ...options.timeouts },
   });
-  const server = createServer({ maxHeaderSize: 16_384, ...serverOptions, ...serverDifference }, app);
+  const server = createServer({ ...serverOptions, ...serverDifference }, app);
   configureServer(server);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -221,8 +221,10 @@ test('passes on a reply that comes before the end of the body, and drains the re
 
 test('counts a reply that the service cuts off', async () => {
   const server = await startHttpServer((request, reply) => {
-    request.resume().once('end', () => reply.writeHead(201, { 'Content-Length': 9 }).write('{"id"'));
-    setTimeout(() => reply.destroy(), 500);
+    request.resume().once('end', () => {
+      reply.writeHead(201, { 'Content-Length': 9 }).write('{"id"');
+      setTimeout(() => reply.destroy(), 500);
+    });
   });
   fixture.closeLater(server.close);
   await startBefore(server.origin, {});

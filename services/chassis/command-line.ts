@@ -15,6 +15,13 @@ function endBeforeService(): void {
   }
 }
 
+/** Returns the error and its causes in one line. Messages for clients of the API do not name their cause. */
+function lineOf({ message, code, cause }: NodeJS.ErrnoException): string {
+  // The error of a host with several IP addresses has a code only.
+  const line = message.split('\n')[0] || String(code);
+  return cause instanceof Error ? `${line} (${lineOf(cause)})` : line;
+}
+
 /** Runs the command that the first argument names (default: `help`). An error prints one line on stderr; exit code 1. */
 export async function runCommand(help: string, commands: Record<string, Command>): Promise<void> {
   endBeforeService();
@@ -28,7 +35,7 @@ export async function runCommand(help: string, commands: Record<string, Command>
     if (!Object.hasOwn(known, name)) throw new Error(`Unknown command ${name}. Run help for a list.`);
     process.stdout.write(`${await known[name]!(args)}\n`);
   } catch (error) {
-    process.stderr.write(`admin: ${(error as Error).message.split('\n')[0]}\n`);
+    process.stderr.write(`admin: ${lineOf(error as Error)}\n`);
     process.exitCode = 1;
   }
 }

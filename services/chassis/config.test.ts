@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { commonConfig, databaseUrl, list, readConfig } from './config.ts';
+import { commonConfig, databaseUrl, list, readConfig, tokenConfig } from './config.ts';
 
 const shape = { ...commonConfig(8081), DATABASE_URL: databaseUrl, ORIGINS: list().default([]) };
 const database = { DATABASE_URL: 'postgres://u:hidden@localhost/platform' };
@@ -37,6 +37,12 @@ test.each([
   ],
 ])('refuses %j in one line that names the variable and the allowed values', (env, message) => {
   expect(() => readConfig(shape, env)).toThrow(message);
+});
+
+test('removes slashes at the end of the URLs of auth', () => {
+  const env = { AUTH_URL: 'http://auth:8081/', AUTH_INTERNAL_URL: 'http://auth:9081/' };
+  const expected = { AUTH_URL: 'http://auth:8081', AUTH_INTERNAL_URL: 'http://auth:9081' };
+  expect(readConfig(tokenConfig, env)).toEqual(expected);
 });
 
 test('reads a secret from a file, unless both variables are set', () => {

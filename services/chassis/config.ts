@@ -98,12 +98,14 @@ export const redisUrl = parsable(parseRedisUrl, redisForms)
   .describe(
     'URL of Redis 7 or newer: `redis://…`, `redis-sentinel://…` or `redis-cluster://…`, with TLS `rediss…`',
   );
+/** The URL of a listener without slashes at its end, because paths are appended. */
+const listenerUrl = () => url('http:', 'https:').transform((value) => value.replace(/\/+$/, ''));
 export const serviceUrl = (name: ServiceName) =>
-  url('http:', 'https:')
+  listenerUrl()
     .default(`http://127.0.0.1:${portOf(name)}`)
     .describe(`URL of the ${name} service`);
 const authUrl = serviceUrl('auth').describe('URL of auth, which publishes the keys of access tokens');
-const authInternalUrl = url('http:', 'https:')
+const authInternalUrl = listenerUrl()
   .default(`http://127.0.0.1:${portOf('auth') + internalPortOffset}`)
   .describe('URL of the internal listener of the auth service, which publishes revoked sessions');
 /** The settings of processes that check tokens. */

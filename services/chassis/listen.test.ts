@@ -47,6 +47,11 @@ test('refuses a port in use, also by the same process', async () => {
   await expect(listen(createServer(), port, '127.0.0.1')).rejects.toThrow('the port is in use');
 });
 
+test('names HOST if the machine does not have the address', async () => {
+  // An address for documents (RFC 5737).
+  await expect(listen(createServer(), await freePort(), '192.0.2.1')).rejects.toThrow(/^HOST: cannot listen/);
+});
+
 test('after close() accepts no connections and waits for the open ones', async () => {
   const { port } = await start();
   for (let count = 0; count < 40; count += 1) {

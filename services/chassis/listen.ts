@@ -9,7 +9,8 @@ async function open(server: NetServer, options: ListenOptions & { port: number; 
   server.listen(options);
   await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
     const reason = error.code === 'EADDRINUSE' ? 'the port is in use' : error.message;
-    throw new ConfigError(`PORT: cannot listen on ${options.host}:${options.port}: ${reason}`);
+    const setting = /^(EADDRINUSE|EACCES)$/.test(error.code ?? '') ? 'PORT' : 'HOST';
+    throw new ConfigError(`${setting}: cannot listen on ${options.host}:${options.port}: ${reason}`);
   });
 }
 

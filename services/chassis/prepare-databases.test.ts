@@ -4,6 +4,7 @@ import { postgresRefusal } from '../../test/faults/faulty-servers.ts';
 import { startProxy } from '../../test/support/proxy.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
+import { ConfigError } from './config.ts';
 import { createLogger } from './logger.ts';
 import { migrate, withClient } from './migrations.ts';
 import { prepareDatabases } from './prepare-databases.ts';
@@ -72,6 +73,11 @@ test('names what to do if the owner may not create roles', async () => {
   await expect(prepare('devices', url, asUser(poor, 'poor'))).rejects.toThrow(
     /permission denied|may not create the role test_new_role/,
   );
+});
+
+test('a malformed URL of a role is an invalid configuration', async () => {
+  const refused = prepare('letters', 'postgres://letters:pass/word@localhost/platform');
+  await expect(refused).rejects.toThrow(ConfigError);
 });
 
 test('a service waits until the owner has migrated its schema', async () => {

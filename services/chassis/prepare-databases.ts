@@ -1,7 +1,7 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { serviceOf, type Schema, type ServiceName } from '@content-platform/contract/services';
-import { ConfigError } from './config.ts';
+import { ConfigError, databaseUrl } from './config.ts';
 import { migrateIdempotency } from './idempotency.ts';
 import { migrate, untilAvailable, withClient, type MigrationOptions } from './migrations.ts';
 import { migrateLogs } from './slow-log.ts';
@@ -101,7 +101,12 @@ async function prepareRole(options: PrepareOptions, url: string, schema: Schema)
  * unavailable. Throws ConfigError if it refuses the owner's login or the owner may not create the role.
  */
 export async function prepareDatabases(name: ServiceName, options: PrepareOptions): Promise<void> {
-  const { platform, logs, logger, signal } = options;
+  const { platform, logs, role, logger, signal } = options;
+  // The error of `new URL` would show the password.
+  if (!databaseUrl.safeParse(role).success)
+    throw new ConfigError(
+      `the URL with the role of ${name} must be postgres://user:password@host/database, with special characters percent-encoded`,
+    );
   const { schema, readsSlowLog } = serviceOf(name);
   if (schema && platform) {
     const folder = new URL(`../${name}/migrations/`, import.meta.url);

@@ -95,6 +95,13 @@ test('a shutdown closes idle connections without losing a request, and accepts n
   expect(output.stdout).toContain('closed\n');
 });
 
+test('accepts more headers than the gateway, which adds some', async () => {
+  const { child, ended, ask } = await startReady();
+  expect(await ask({ 'X-Large': 'x'.repeat(16_384) })).toBe(200);
+  child.kill('SIGINT');
+  await ended;
+});
+
 test('a wrong setting is one line and exit code 1', async () => {
   const { ended } = await startServiceProcess({ LOG_LEVEL: 'loud' });
   const stderr = 'auth: LOG_LEVEL must be debug, info, warn or error, not "loud"\n';

@@ -136,7 +136,8 @@ export async function run<Settings extends ReturnType<typeof commonConfig>>(
     started = await start({ config, logger, metrics, slowLog, onStop: (close) => closers.push(close) });
     checkReadiness = createReadinessCheck(started.checks);
     if (started.internal) internal.use(started.internal);
-    const server = createServer({ maxHeaderSize: 16_384, ...started.server }, started.app);
+    // Twice the limit of the gateway, which adds headers.
+    const server = createServer({ maxHeaderSize: 32_768, ...started.server }, started.app);
     started.configureServer?.(server);
     const stopListening = createGracefulShutdown(server);
     const close = await listen(server, config.PORT, config.HOST);

@@ -162,7 +162,8 @@ describe('OpenAPI schemas', () => {
 
   test('declares response headers as required: WWW-Authenticate for 401, Retry-After for 429', () => {
     for (const { security, responses } of operations) {
-      expect(responses[429].headers).toMatchObject({ 'Retry-After': { required: true } });
+      for (const reply of [responses[429], responses[503]].filter(Boolean))
+        expect(reply.headers).toMatchObject({ 'Retry-After': { required: true } });
       if (security.length > 0)
         expect(responses[401].headers).toMatchObject({ 'WWW-Authenticate': { required: true } });
       for (const { headers = {} } of Object.values<{ headers?: Record<string, { required: boolean }> }>(

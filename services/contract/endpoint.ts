@@ -56,7 +56,7 @@ export interface RequestBody {
 export interface RequestHeader {
   description: string;
   pattern?: RegExp;
-  /** The gateway refuses requests without this header. */
+  /** For the OpenAPI document only: the handler refuses requests without this header. */
   required?: true;
 }
 

@@ -88,6 +88,7 @@ const errorHeaders: { [code in ErrorCode]?: [name: string, description: string] 
   invalid_client: ['WWW-Authenticate', 'Basic challenge (RFC 6749 §5.2).'],
   rate_limited: ['Retry-After', 'Seconds to wait before the next request.'],
   service_unavailable: ['Retry-After', 'Seconds to wait before the next request.'],
+  overloaded: ['Retry-After', 'Seconds to wait before the next request.'],
 };
 
 function failures(endpoint: Endpoint): [status: number, Documented][] {
