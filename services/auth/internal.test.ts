@@ -92,6 +92,7 @@ test('finds a user by email or id, and takes two letters beyond A to Z for two u
   for (const [query, id] of [
     [{ email: '\u00c9@EXAMPLE.com' }, upper],
     [{ email: '\u00e9@example.com' }, lower],
+    [{ email: 'e\u0301@example.com' }, lower],
     [{ email: 'Ann+1@example.com' }, plus],
     [{ id: String(plus) }, plus],
   ] as const) {

@@ -20,7 +20,7 @@ const after = z
 const revocationQuery = z.object({ after, keys: z.literal('true').optional(), known: z.string().optional() });
 const feedQuery = z.strictObject({ after });
 const userQuery = z.union([
-  z.strictObject({ email: multiLineText(1, 320) }),
+  z.strictObject({ email: multiLineText(1, 320).normalize('NFC') }),
   z.strictObject({ id: idSegment }),
 ]);
 

@@ -5,7 +5,7 @@ const summaries = {
     malformed_target: 'The path or query is not in canonical form; servers could interpret it differently.',
     identity_login_unknown: 'No identity login with this state is in progress. Each state is valid once.',
     identity_login_expired: 'The identity login took more than 10 minutes. Start a new login.',
-    invalid_reset_token: 'The token was used, has expired or was replaced. Request another mail.',
+    invalid_reset_token: 'The token was used, has expired or precedes a new password. Request another mail.',
     malformed_json: 'The body is not valid JSON.',
     invalid_request: 'A parameter is missing, repeated or malformed (RFC 6749 §5.2).',
     unsupported_grant_type: 'The grant type is not supported (RFC 6749 §5.2).',

@@ -120,7 +120,8 @@ export const retryFailedJob = define('retryFailedJob', 'POST', '/api/admin/faile
 
 export const retryFailedJobs = define('retryFailedJobs', 'POST', '/api/admin/failed-jobs/retry', {
   summary: 'Retry open failed jobs that match a filter.',
-  description: 'Starts with the oldest job and runs for at most 10 s. If jobs are left, repeat the call.',
+  description:
+    'Starts with the jobs that were retried least, the oldest first, and runs for at most 10 s. If jobs are left, repeat the call.',
   body: jsonBody({
     class: failedJobClass.optional(),
     model: model.optional(),

@@ -114,6 +114,14 @@ test('an upload or a deletion that has ended leaves nothing pending', async () =
   expect(await pending()).toEqual([]);
 });
 
+test('keeps a deleted file pending whose files are in another store', async () => {
+  const service = await current.start();
+  const { body } = await service.upload(await corpus.jpeg());
+  await sql(`UPDATE media.file SET store = 's3:uploads'`);
+  expect(await service.remove(body.id)).toBe(204);
+  expect(await pending()).toHaveLength(1);
+});
+
 test('removes the files of a deleted row later if the store failed', async () => {
   const { files, store } = current.scene;
   const service = await current.start({ store: { remove: () => Promise.reject(new Error('broken')) } });

@@ -36,9 +36,10 @@ function storedBytes({ bytes, variants }: NewFile): number {
 /** Age of the pending object of an upload that has certainly ended. */
 const abandoned = `interval '1 hour'`;
 
-/** Makes the objects of the deleted rows `file` pending. Backdates them, so that they are removed at once. */
+/** Makes the objects of the rows `file` pending. Backdates them, so that they are removed at once. */
 const addPending = `pending AS (
-  INSERT INTO media.pending_object (object, store, created_at) SELECT object, store, created_at - ${abandoned} FROM file)`;
+  INSERT INTO media.pending_object (object, store, created_at) SELECT object, store, created_at - ${abandoned} FROM file
+  ON CONFLICT DO NOTHING)`;
 
 export type FileStore = ReturnType<typeof createFileStore>;
 
@@ -56,8 +57,10 @@ export function createFileStore(
   }
 
   async function insert(file: NewFile, ask: Database['query']): Promise<File | undefined> {
-    // If the files of the row are in another store, the new ones replace them.
-    const text = `INSERT INTO media.file
+    // If the files of the row are in another store, the new ones replace them, and the old ones are pending there.
+    const text = `WITH file AS (SELECT * FROM media.file WHERE user_id = $1 AND checksum = $3 AND store <> $11),
+                    ${addPending}
+                  INSERT INTO media.file
                     (user_id, object, checksum, mime, bytes, name, width, height, placeholder, variants, store)
                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
                   ON CONFLICT (user_id, checksum) DO UPDATE
@@ -147,8 +150,9 @@ export function createFileStore(
 
     /** Forgets pending objects whose files were removed. A cancelled upload may still put files: it stays for an hour. */
     forget(objects: readonly string[]): Promise<void> {
-      const text = `DELETE FROM media.pending_object WHERE object = ANY ($1) AND created_at < now() - ${abandoned}`;
-      return run('forget_objects', text, [objects]);
+      const text = `DELETE FROM media.pending_object
+                    WHERE object = ANY ($1) AND store = $2 AND created_at < now() - ${abandoned}`;
+      return run('forget_objects', text, [objects, store]);
     },
     /** Throws if files of deleted rows are in another store, from which this process cannot remove them. */
     async checkOtherStores(): Promise<void> {

@@ -33,7 +33,7 @@ async function whole() {
 }
 
 beforeEach(async () => {
-  await scene.database.query('test', 'DELETE FROM media.file');
+  await scene.database.query('test', 'TRUNCATE media.file, media.pending_object');
   for await (const { key } of scene.store.list()) await scene.store.remove(key);
 });
 
@@ -87,6 +87,7 @@ test('ignores rows whose files are in another store', async () => {
   expect(await scene.files.findUpload(1, elsewhere.checksum)).toBeUndefined();
   expect(await scene.files.add(again)).toMatchObject({ id: elsewhere.id, object: again.object });
   expect((await scene.files.findUpload(1, elsewhere.checksum))?.object).toBe(again.object);
+  await expect(scene.files.checkOtherStores()).rejects.toThrow('s3:uploads');
   expect((await scene.files.find(1, here.id))?.object).toBe(here.object);
 });
 
@@ -152,7 +153,11 @@ test('the command fails with one line and exit code 1', async () => {
       ['sweep-media', '--delete'],
       { MEDIA_FOLDER: elsewhere },
     ],
-    [/^admin: The database is unavailable/, ['sweep-media'], { DATABASE_URL: 'postgres://u@127.0.0.1:1/x' }],
+    [
+      /^admin: The database is unavailable\. Retry later\. \(connect ECONNREFUSED 127\.0\.0\.1:1\)\n$/,
+      ['sweep-media'],
+      { DATABASE_URL: 'postgres://u@127.0.0.1:1/x' },
+    ],
     [/^admin: S3_ACCESS_KEY_ID is not set; /, ['sweep-media'], { S3_BUCKET: 'uploads' }],
   ] as const) {
     const { code, stdout, stderr } = await run(args, env);

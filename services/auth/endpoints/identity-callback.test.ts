@@ -104,6 +104,18 @@ describe('with a real identity service', () => {
     expect(reasonOf(await scene.redeem(code!, verifier))).toBe('unknown');
   });
 
+  test('refuses a user whose identity is unlinked during the callback', async () => {
+    await scene.tokensOf('ben');
+    const { error } = await scene.auth.whileHeld(
+      async (query) => {
+        await query('lock', `SELECT FROM auth.user WHERE email = 'ben@example.com' FOR UPDATE`);
+        await query('unlink', `DELETE FROM auth.identity WHERE subject = 'ben'`);
+      },
+      () => scene.logIn('ben'),
+    );
+    expect(error).toBe('identity_email_taken');
+  });
+
   test('refuses a callback in another browser, and later in the first one', async () => {
     const { browser, there } = await scene.begin();
     const back = await browser.logInThere(there, 'ann');

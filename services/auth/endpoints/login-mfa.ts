@@ -24,17 +24,23 @@ export function loginMfa(context: AuthContext): Handler<typeof contract> {
 
   function complete(token: string, login: PendingLogin, proof: Proof, device: string, address: string) {
     const { userId, first } = login;
-    return database.transaction(async (stores) => {
+    const invalid = new Error('the login cannot be completed any more');
+    const outcome = database.transaction(async (stores) => {
       if (!(await acceptProof(stores, totpKey, userId, proof))) return refused;
-      if (!(await stores.mfa.deleteLogin(sha256(token)))) return refused;
-      const user = await confirmFirst(stores, userId, first);
-      if (!user) return refused;
+      const isOpen = await stores.mfa.deleteLogin(sha256(token));
+      const user = isOpen ? await confirmFirst(stores, userId, first) : undefined;
+      // Rolls back, so that the code is not used up without effect.
+      if (!user) throw invalid;
       const isTemporary = 'tempPasswordHash' in first;
       const origin = 'origin' in first ? first.origin : undefined;
       const factor = proof.code !== undefined ? 'totp' : 'recovery code';
       const session = { device, address, mustChangePassword: isTemporary, origin };
       const opened = await sessions.open(stores, user, session, factor);
       return { ok: true, user, opened, isTemporary } as const;
+    });
+    return outcome.catch((error: unknown) => {
+      if (error === invalid) return refused;
+      throw error;
     });
   }
 

@@ -41,7 +41,9 @@ export async function findOrCreateUser(
   await stores.identities.lock(person);
   const linked = await stores.identities.findUserId(person);
   const known = linked === undefined ? undefined : await stores.users.lock(linked);
-  const user = known ?? (await createOrLink(stores, person, linking, allowUnverified));
+  // An administrator may have unlinked the identity while this transaction waited for the lock.
+  const isLinked = known && (await stores.identities.findUserId(person)) === known.id;
+  const user = isLinked ? known : await createOrLink(stores, person, linking, allowUnverified);
   if (user.disabled) throw new IdentityFailure('identity_user_disabled', 'disabled', user.id);
   await stores.identities.updateEmail(person);
   return user;

@@ -88,6 +88,17 @@ test('a recovery code replaces the code, once, in any spelling', async () => {
   expect(await complete(await begin(), { recovery_code })).toMatchObject(refused);
 });
 
+test('a login whose password was changed meanwhile does not use up a recovery code', async () => {
+  const [recovery_code] = user.recoveryCodes as [string];
+  const setHash = (hash: string) =>
+    auth.sql(`UPDATE auth.user SET password_hash = ${hash} WHERE id = $1`, user.id);
+  const changed = await begin();
+  await setHash(`password_hash || ' '`);
+  expect(await complete(changed, { recovery_code })).toMatchObject(refused);
+  await setHash('rtrim(password_hash)');
+  expect((await complete(await begin(), { recovery_code })).status).toBe(200);
+});
+
 test('guesses of codes are limited, and a known password does not reset their count', async () => {
   const wrong = String((Number(codeOf(user.secret)) + 1) % 1_000_000).padStart(6, '0');
   for (let guess = 0; guess < 10; guess += 1) {
