@@ -6,9 +6,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '
 import pg from 'pg';
 import { bareEnvironment } from '../../test/support/processes.ts';
 import { startProgram } from '../../test/support/programs.ts';
+import { stack } from '../../test/support/stack.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
-import { ROOT } from './config.ts';
+import { ROOT, stackFilePath } from './config.ts';
 
 import { freeRow } from '../../test/support/ports.ts';
 import { mainOf, serviceSpec } from './service-process.ts';
@@ -109,6 +110,12 @@ test('runs each command in its service, and help lists all commands', async () =
   expect((await admin('constructor')).stderr).toBe(
     'admin: Unknown command constructor. Run help for a list.\n',
   );
+});
+
+test("uses the stack's database if DATABASE_URL names its server only", async () => {
+  const DATABASE_URL = new URL(stack().postgres.replace(/\/platform$/, '/postgres')).href;
+  const reset = await admin(['reset-mfa', 'user@example.com'], { DATABASE_URL, STACK_FILE: stackFilePath() });
+  expect(reset.stderr).toBe('admin: User user@example.com has no second factor.\n');
 });
 
 const onLinux = process.platform === 'linux' ? test : test.skip;

@@ -2,7 +2,14 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { environmentWith, readLauncherConfig, ROOT, setEnvironment, stackFilePath } from './config.ts';
+import {
+  environmentWith,
+  platformUrl,
+  readLauncherConfig,
+  ROOT,
+  setEnvironment,
+  stackFilePath,
+} from './config.ts';
 import { readSecrets, rotateKeySecret } from './key-secret.ts';
 import { printProblem } from './problem.ts';
 import { serviceSecret } from './service-process.ts';
@@ -66,7 +73,7 @@ async function run(args: string[]): Promise<void> {
   const file = stackFilePath();
   const stack = named === undefined ? readStack(file) : readJson<Stack>(file);
   // DATABASE_URL may name another database than that of the running stack.
-  if (!stack || (named !== undefined && named !== stack.postgres))
+  if (!stack || (named !== undefined && platformUrl(named) !== stack.postgres))
     return runCommand(owner, args, { DATABASE_URL: named! });
   const secretsFile = join(dirname(file), 'secrets.json');
   if (command === 'rotate-key-secret') return rotateStackSecret(args, stack.postgres, secretsFile);

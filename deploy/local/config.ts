@@ -44,6 +44,13 @@ export function readLauncherConfig(env: NodeJS.ProcessEnv = process.env) {
   };
 }
 
+/** Returns the URL of the platform's database for DATABASE_URL: the one that it names, otherwise `platform`. */
+export function platformUrl(databaseUrl: string): string {
+  const platform = new URL(databaseUrl);
+  if (['', '/', '/postgres'].includes(platform.pathname)) platform.pathname = '/platform';
+  return platform.href;
+}
+
 /** Servers that the user runs. The launcher starts no server of a kind that is listed here. */
 export type External = Partial<ReturnType<typeof readLauncherConfig>['external']>;
 

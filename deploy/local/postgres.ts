@@ -15,6 +15,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { withClient } from '@content-platform/chassis';
 import pg from 'pg';
+import { platformUrl } from './config.ts';
 import { HOST } from './ports.ts';
 import { Problem } from './problem.ts';
 import { lastLines, runCommand } from './run-command.ts';
@@ -84,9 +85,8 @@ export async function startPostgres(context: StackContext, report: Report) {
     await context.up(prepared.spec);
     ({ url } = prepared);
   }
-  const { pathname, host } = new URL(url);
-  const named = decodeURIComponent(pathname.slice(1));
-  const platform = named === '' || named === 'postgres' ? 'platform' : named;
+  const { pathname, host } = new URL(platformUrl(url));
+  const platform = decodeURIComponent(pathname.slice(1));
   const ensureDatabases = async (client: pg.Client): Promise<string> => {
     for (const name of [platform, 'logs']) {
       const found = await client.query('select 1 from pg_database where datname = $1', [name]);
@@ -101,7 +101,7 @@ export async function startPostgres(context: StackContext, report: Report) {
     );
   });
   report(`${version} at ${host}`);
-  return { platform: withDatabase(url, platform), logs: withDatabase(url, 'logs'), version };
+  return { platform: platformUrl(url), logs: withDatabase(url, 'logs'), version };
 }
 
 /** Returns the server process; creates a missing data folder. @throws Problem for data of another major version */

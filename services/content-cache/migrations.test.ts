@@ -288,7 +288,8 @@ test('the records of another database have another origin', async () => {
 
 test('the documented migration adds a model', async () => {
   const page = readFileSync(new URL('../../docs/concepts/content-model.md', import.meta.url), 'utf8');
-  const [, statements] = /```sql\n\s+-- Up Migration\n([^]*?)```/.exec(page)!;
+  const [, number, statements] = /\/(\d+)-article[^]*?```sql\n\s+-- Up Migration\n([^]*?)```/.exec(page)!;
+  expect(Number(number)).toBe(readdirSync(folder).length + 1);
   await owner.query('BEGIN');
   try {
     await owner.query(statements!);

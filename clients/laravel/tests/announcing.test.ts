@@ -236,7 +236,8 @@ test.each([
   ["the application's own model", `Form::whereKey([A, B])->update(['title' => 'New']);`, 'updated'],
   [
     'SQL and announce()',
-    `DB::connection('platform')->update('UPDATE content.webform SET title = id'); Webform::announce(A, B);`,
+    `DB::connection('platform')->update('UPDATE content.webform SET title = id WHERE id IN (A, B)');
+     Webform::announce(A, B);`,
     null,
   ],
 ])('%s announces the changed records', async (_, code, change) => {

@@ -51,6 +51,10 @@ test('the ten commands of the README lead to a cleared record', async () => {
     return /Processed: +ContentPlatform\\Laravel\\AnnounceChange/.test(printed) && printed;
   });
   expect(text.match(/^ok /gm)).toHaveLength(7);
+  // The worker prints the same for a failed announcement, which is in the queue again.
+  const count = `echo (new PDO('sqlite:database/database.sqlite'))->query('SELECT count(*) FROM jobs')->fetchColumn();`;
+  const isEmpty = async () => (await application.run('php', ['-r', count])).output === '0';
+  await until('the announcement has succeeded', isEmpty);
 }, 180_000);
 
 test('the package has the version of the platform', () => {

@@ -211,7 +211,9 @@ export function createClient({
       data: Blob | ReadableStream<Uint8Array>,
       { name, ...options }: CallOptions & { name?: string } = {},
     ): Promise<MediaFile> {
-      return ask('upload', { file: await fileOf(data, name, options.signal) }, options);
+      const login = await currentLogin();
+      const file = await fileOf(data, name, options.signal);
+      return ask('upload', { file }, options, Promise.resolve(login));
     },
   };
 }

@@ -106,6 +106,17 @@ test('a pending request and a pending logout never act for the next login', asyn
   expect(await fake.client.request('me')).toEqual({ id: 2 });
 });
 
+test('an upload whose stream ends after the next login is not sent for that login', async () => {
+  fake = await startFake({ '/api/login': [tokens(1), tokens(2)], '/api/upload': [ok({ id: 1 })] });
+  await fake.client.login(credentials);
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const refused = expect(fake.client.upload(readable)).rejects.toMatchObject({ code: 'token_required' });
+  await fake.client.login(credentials);
+  await writable.close();
+  await refused;
+  expect(fake.seen.map(({ path }) => path)).toEqual(['/api/login', '/api/login']);
+});
+
 test('a second factor completes the login, and a wrong password is no reason for a refresh', async () => {
   const details = [{ path: 'mfa_token', message: 'm' }];
   const needed: FakeReply = { status: 401, body: { error: 'mfa_required', message: 'M', details } };
