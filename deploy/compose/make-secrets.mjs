@@ -42,10 +42,19 @@ if (existsSync('/demo/data-is-there') && !/^(127\.|localhost$|\[?::1\]?$)/.test(
   );
 
 /** Returns the content of the file that a setting of Compose names; empty if it is not set. */
-const fileOf = (setting) => readFileSync(join('/settings', setting), 'utf8').trim();
+function fileOf(mount, setting) {
+  try {
+    return readFileSync(join('/settings', mount), 'utf8').trim();
+  } catch {
+    // Docker makes a folder of a path that does not exist.
+    return refuse(`${setting} must be the path of a file. If Docker has made a folder there, delete it.`);
+  }
+}
 
 function alertmanagerConfig() {
-  const [webhook, slack, smtpUrl] = ['webhook', 'slack-url', 'smtp-url'].map(fileOf);
+  const webhook = fileOf('webhook', 'ALERT_WEBHOOK_FILE');
+  const slack = fileOf('slack-url', 'ALERT_SLACK_URL_FILE');
+  const smtpUrl = fileOf('smtp-url', 'SMTP_URL_FILE');
   try {
     const text = readFileSync('/alertmanager.yml', 'utf8');
     return withReceivers(text, { webhook, slack, emailTo, smtpUrl, mailFrom });

@@ -11,10 +11,14 @@ function refuse(message: string): never {
 }
 
 const version = process.argv[2]?.replace(/^v/, '') ?? '';
-for (const file of ['package.json', ...globSync('clients/*/{package,composer}.json', { cwd: root })]) {
+const patterns = ['{gateway,services/*,clients/*}/package.json', 'clients/*/composer.json'];
+for (const file of ['package.json', ...globSync(patterns, { cwd: root })]) {
   const { version: found } = JSON.parse(read(file)) as { version: string };
   if (found !== version) refuse(`The tag is v${version}, but ${file} has version ${found}.`);
 }
+const overlay = 'deploy/kubernetes/overlays/production/kustomization.yaml';
+for (const [, found] of read(overlay).matchAll(/newTag: (\S+)/g))
+  if (found !== version) refuse(`The tag is v${version}, but ${overlay} has newTag ${found}.`);
 const sections = read('CHANGELOG.md').split(/^## /m);
 const section = sections.find((text) => text.split(/\s/, 1)[0] === version);
 if (!section) refuse(`CHANGELOG.md has no section for ${version}.`);
