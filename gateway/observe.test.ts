@@ -120,6 +120,20 @@ test('logs a 403 with the caller', async () => {
   });
 });
 
+test('the line of a 403 has the trace of its own request', async () => {
+  sentSpans();
+  await fixture.start({ slowRequestMs });
+  fixture.upstream.answer = (_request, response) => {
+    fixture.skipTime(slowRequestMs + 1);
+    response.writeHead(403).end('{}');
+  };
+  for (let n = 0; n < 2; n += 1) await (await ask('/api/me')).text();
+  const { log, slow } = fixture.gateway;
+  await until('both are stored', () => slow.length === 2);
+  const traces = withMessage(log, /forbidden/).map((line) => line['trace_id']);
+  expect(traces).toEqual(slow.map((row) => row.trace_id));
+});
+
 test('logs one line for repeated 401 of an address, without the token', async () => {
   const { log } = fixture.gateway;
   const token = mint({ exp: 1 });

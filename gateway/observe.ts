@@ -2,6 +2,7 @@ import {
   actorOf,
   type Logger,
   endRequestSpan,
+  inSpan,
   methodLabel,
   observe,
   statusOf,
@@ -76,7 +77,7 @@ export function createObserver({ metrics, logger, slowLog, slowRequestMs }: Obse
   const noteRefusal = createRefusalLog(logger);
   return (request, response) => {
     const context = response.locals;
-    onFinished(response, () => {
+    const report = () => {
       const endedAt = context.answeredAt ?? performance.now();
       const ms = endedAt - context.startedAt;
       const status = statusOf(response);
@@ -90,7 +91,7 @@ export function createObserver({ metrics, logger, slowLog, slowRequestMs }: Obse
       endRequestSpan(span, status);
       const labels = { service: metrics.service, method, route, status: String(status) };
       observe(metrics.requestDuration, labels, ms / 1000, span?.sentTraceId);
-      // Not observed: an upload that was refused while it arrived ends after its reply.
+      // An upload that was refused while it arrived ends after its reply, so its response has no duration.
       const bodyEndedAt = context.bodyEndedAt ?? Infinity;
       if (bodyEndedAt <= endedAt) {
         observe(metrics.responseDuration, labels, (endedAt - bodyEndedAt) / 1000, span?.sentTraceId);
@@ -112,6 +113,8 @@ export function createObserver({ metrics, logger, slowLog, slowRequestMs }: Obse
         user_id: caller?.kind === 'user' ? String(caller.id) : caller?.clientId,
         ...parseServerTiming(context.serverTiming),
       });
-    });
+    };
+    // The event itself is in the trace of the request that opened the connection to the service.
+    onFinished(response, () => inSpan(context.span, report));
   };
 }

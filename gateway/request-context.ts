@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { Endpoint } from '@content-platform/contract';
 import type { Caller, Span } from '@content-platform/chassis';
 
-/** The gateway's data about one request. Each middleware reads the fields that earlier ones have set. */
+/** The gateway's data about one request. Each step reads the fields that earlier steps have set. */
 export interface RequestContext {
   requestId: string;
   /** The request's span; undefined where the process is not traced. */

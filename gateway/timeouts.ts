@@ -23,7 +23,7 @@ export const timeouts = {
   probeInterval: 1_000,
   /** Reading the rest of a refused request. */
   drain: 5_000,
-  /** A client that reads nothing of its reply: a request may wait for a slot at the service, then for its reply. */
+  /** No bytes to or from a client. Longer than the waits for a slot, a connection and the slowest reply together. */
   idle: response + connectTotal + slowest + 5_000,
 };
 export type Timeouts = typeof timeouts;

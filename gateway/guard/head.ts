@@ -18,13 +18,13 @@ function problemOf({ httpVersion, headers, rawHeaders }: IncomingMessage): strin
   return hosts === 1 || (hosts === 0 && isOld) ? undefined : 'The request must have one Host header.';
 }
 
-/** Ignored requests after a malformed head that end its connection, because Node stores them until it closes. */
+/** After this number of ignored requests the connection is closed, because Node keeps them in memory until then. */
 const maxIgnored = 100;
 
 /** The check of request heads: `inspect` finds malformed heads, and `refuse` answers them once a context exists. */
 export function createHeadCheck() {
   const problems = new WeakMap<IncomingMessage, string>();
-  /** Ignored requests after a malformed head, which is the last of its connection, although the parser continues. */
+  /** Ignored requests of each connection after a malformed head: Node's parser goes on, but may misread them. */
   const ignored = new WeakMap<Socket, number>();
   const isMalformed = (request: IncomingMessage): boolean => problems.has(request);
 
@@ -55,7 +55,7 @@ export function createHeadCheck() {
   return { inspect, isMalformed, refuse };
 }
 
-/** RFC 3986 §3.3 without `;`: some servers remove matrix parameters. Parsers disagree on all other characters. */
+/** The characters of RFC 3986 §3.3, on which parsers agree; not `;`, because some servers remove matrix parameters. */
 const pathForm = /^(?:\/(?:[\w.~!$&'()*+,=:@-]|%[0-9a-f]{2})*)+$/i;
 /** Printable ASCII except `"#<>\`. Browsers do not encode []{}|^ in queries. */
 const queryForm = /^[!$-;=?-[\]-~]*$/;
@@ -117,8 +117,8 @@ function parse(text: string): Address | undefined {
 }
 
 /**
- * Creates the step that finds the client's address: the rightmost hop of X-Forwarded-For that is no trusted proxy
- * (CIDRs), because that hop wrote everything further left.
+ * Creates the step that finds the client's IP address: the rightmost address in X-Forwarded-For that is not in
+ * `trustedProxies` (CIDRs). The client itself can have sent the addresses to the left of it.
  */
 export function createClientAddress(trustedProxies: readonly string[]): Step {
   const networks = trustedProxies.map((cidr) => ipaddr.parseCIDR(cidr));

@@ -61,12 +61,12 @@ function createRateMeter() {
 
 /** The Retry-After of a refusal: the connection is not read for this time. */
 const restMs = 1_000;
-/** The rest of a connection whose client did not wait for Retry-After: shorter than clients wait for a reply. */
+/** A longer rest, if the client did not wait for Retry-After. Clients of the benchmark give up after 5 s. */
 const longRestMs = 3_000;
 const checkIntervalMs = 10;
 /** Resting connections are read again while the queue has fewer requests than this share of its limit. */
 const wakeShare = 1 / 2;
-/** A late request is refused above this share, so that requests which can be answered in time precede it. */
+/** A late request waited unread for a whole rest. It is refused if the queue exceeds this share of its limit. */
 const lateShare = 1 / 4;
 /** Connections that are read again in one check. */
 const maxPerCheck = 40;
@@ -75,8 +75,8 @@ const maxPerCheck = 40;
 type Rest = [socket: Socket, until: number];
 
 /**
- * Connections with a refused request. They are read again after their rest or, earlier, if the queue has `room()` for
- * their requests.
+ * Connections with a refused request: the gateway pauses reading them. It reads them again when this rest is over or,
+ * earlier, if the queue has `room()` for their requests.
  */
 export function createRestingConnections(room: () => number) {
   /** The connections with a normal and with a long rest, in the order in which their rests end. */

@@ -4,6 +4,7 @@ import {
   actorOf,
   createBreaker,
   HttpError,
+  outsideContext,
   type Breaker,
   type Logger,
   type RedisClient,
@@ -35,7 +36,7 @@ const syncIntervalMs = 200;
 interface Count {
   /** Requests that Redis does not know yet. */
   pending: number;
-  /** Requests at all gateways, when Redis was last asked, and those that are being added. */
+  /** Redis's last reply, the requests at all gateways, plus the requests that this gateway is adding to it now. */
   known: number;
   /** performance.now() */
   endsAt: number;
@@ -73,7 +74,7 @@ export function createExactLimiter(
   const shared = new RateLimiterRedis(blocking) as RateLimiterRedis & Blocks;
 
   return async (subject) => {
-    // Not after the breaker: this refusal does not show whether Redis works.
+    // Checked before the breaker: a breaker that allowed this call would get no report about Redis.
     const blockedMs = shared.getInMemoryBlockMsBeforeExpire(shared.getKey(subject));
     if (blockedMs > 0) return blockedMs;
     if (breaker.allows()) {
@@ -110,7 +111,8 @@ export function createSyncedLimiters(redis: RedisClient, breaker: Breaker) {
 
   function syncLater(sync: Sync): void {
     due.add(sync);
-    timer ??= setTimeout(syncAll, syncIntervalMs).unref();
+    // The counts of many requests must not be in the trace of the one that starts the timer.
+    timer ??= outsideContext(() => setTimeout(syncAll, syncIntervalMs)).unref();
   }
 
   return (name: string, { requests, seconds }: RateLimit): Limiter => {
@@ -129,7 +131,7 @@ export function createSyncedLimiters(redis: RedisClient, breaker: Breaker) {
         if (performance.now() >= count.endsAt) return;
         const added = count.pending;
         if (added === 0) {
-          // Redis has the count, and many subjects send few requests. A subject over its limit stays.
+          // Deleted to save memory: Redis has the count. A subject over its limit stays, and is refused without Redis.
           if (count.known < requests && counts.get(subject) === count) counts.delete(subject);
           return;
         }

@@ -15,7 +15,7 @@ const resolveByDns: Resolve = async (hostname) =>
   (await lookUp(hostname, { all: true })).map(({ address }) => address);
 
 /**
- * Limits the time of resolutions; then the result is empty. Calls for the same hostname share one lookup, which
+ * Resolves names; after a second the result is empty. Calls for the same hostname share one lookup, which
  * occupies one of libuv's four threads and cannot be cancelled.
  */
 export function createResolve(resolve: Resolve = resolveByDns): Resolve {
@@ -75,7 +75,7 @@ export async function connect(url: URL, timeouts: Timeouts, open: () => Socket):
 
 /**
  * Creates the agent for streamed uploads: one connection each, because an incomplete body would corrupt the next
- * request. `keepAlive` omits `Connection: close`: with it, a reply during the body would be lost.
+ * request. `keepAlive` keeps Node from sending `Connection: close`, which would lose a reply during the body.
  */
 export function createUploadAgent(url: URL, timeouts: Timeouts, lookup: LookupFunction): http.Agent {
   const agent = new http.Agent({ keepAlive: true, maxFreeSockets: 0, lookup });

@@ -8,6 +8,7 @@ interface ProxiedTransfer extends Transfer {
   instance: Instance;
   events: TransferEvents;
   request?: ClientRequest;
+  isAborted?: true;
 }
 
 /**
@@ -43,6 +44,8 @@ export function createForwardStream(url: URL, drainMs: number): Transport {
 
   function watch(sent: ClientRequest, response: GatewayResponse): void {
     const transfer = transfers.get(response)!;
+    // Aborted while the connection was being opened.
+    if (transfer.isAborted) return void sent.destroy();
     transfer.request = sent;
     transfer.events.onSending();
     // Node does not report every end of a request as an error: after an unexpected 101 it emits only 'close'.
@@ -73,7 +76,10 @@ export function createForwardStream(url: URL, drainMs: number): Transport {
       instance,
       events,
       isReused: () => false,
-      abort: () => transfer.request?.destroy(),
+      abort() {
+        transfer.isAborted = true;
+        transfer.request?.destroy();
+      },
     };
     transfers.set(response, transfer);
     request.headers = headers;

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { commonConfig, databaseUrl, list, readConfig, tokenConfig } from './config.ts';
 
 const shape = { ...commonConfig(8081), DATABASE_URL: databaseUrl, ORIGINS: list().default([]) };
@@ -50,5 +50,6 @@ test('reads a secret from a file, unless both variables are set', () => {
   writeFileSync(file, `${database.DATABASE_URL}\n`);
   expect(readConfig(shape, { DATABASE_URL_FILE: file }).DATABASE_URL).toBe(database.DATABASE_URL);
   expect(() => readConfig(shape, { ...database, DATABASE_URL_FILE: file })).toThrow('both set');
+  rmSync(dirname(file), { recursive: true });
   expect(() => readConfig(shape, { DATABASE_URL_FILE: '/nowhere/url' })).toThrow('DATABASE_URL_FILE: ENOENT');
 });

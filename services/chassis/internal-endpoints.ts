@@ -13,7 +13,7 @@ const parseJson = promisify(express.json({ limit: 65_536 }));
 interface InternalEndpoint<Input> {
   /** Schema of the query of a GET, or of the JSON body of a POST. */
   schema: z.ZodType<Input>;
-  /** Returns an object or JSON as a stream; undefined: 204. `service` calls; it is empty if the endpoint is open. */
+  /** Returns an object or JSON as a stream; undefined: 204. `service`: name of the caller; empty if `isOpen`. */
   answer: (input: Input, service: string) => Promise<object | undefined>;
   isOpen?: true;
   only?: ServiceName;

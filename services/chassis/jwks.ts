@@ -105,7 +105,7 @@ export function createJwksClient(url: string, logger: Logger) {
     async get(kid: string): Promise<KeyObject | undefined> {
       if (has(kid)) return keys.get(kid);
       if (keys.has(kid) && isWithdrawn(kid)) return undefined;
-      // A newer set has every signing key, because keys are published long before they sign.
+      // A younger set has every planned signing key, because a planned key is published 10 minutes before it signs.
       if (performance.now() - fetchedAt > coolDownMs) await refresh();
       if (!isUsable() || (failing() && !keys.has(kid)))
         throw unavailable('Access tokens cannot be checked: the auth service is unavailable. Retry later.');

@@ -30,7 +30,7 @@ function createIn(registry: Registry) {
       metric.set(Number.NaN);
     },
     /**
-     * Its observations may have exemplars, which prom-client refuses in a plain-text registry unless registered later.
+     * For observations with exemplars. prom-client refuses exemplars if the constructor registers the histogram itself.
      */
     durations<Label extends string>(name: string, help: string, buckets: number[], ...labelNames: Label[]) {
       const config = { name, help, buckets, labelNames, enableExemplars: true as const, registers: [] };

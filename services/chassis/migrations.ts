@@ -19,7 +19,7 @@ export interface MigrationOptions {
   signal?: AbortSignal;
 }
 
-/** Time until a warning that the advisory lock is still held by another process. */
+/** Time limit of waiting for a lock, and of a statement that is not part of a migration; then a warning and a retry. */
 const lockTimeoutMs = 30_000;
 /** Time limit of one statement of a migration. */
 const longestStatementMs = 600_000;
@@ -29,7 +29,7 @@ function lockValue(schema: string): number {
   return [...schema].reduce((hash, character) => (hash * 31 + character.codePointAt(0)!) % 2 ** 31, 7);
 }
 
-/** Connects to `url` during `work`, with the parameters of `createDatabase`, which a pooler may refuse. */
+/** Connects to `url` during `work`, with the parameters of `createDatabase`, so that a pooler refuses both or none. */
 export async function withClient<T>(
   url: string,
   work: (client: pg.Client) => Promise<T>,
@@ -67,8 +67,8 @@ async function isCurrent({ url, schema, folder, table = 'migration' }: Migration
 }
 
 /**
- * Repeats `work` while PostgreSQL is unavailable, or, with `waitsForOwner`, refuses it to this role. Throws ConfigError if
- * it refuses to connect.
+ * Repeats `work` while PostgreSQL is unavailable and, with `waitsForOwner`, while this role lacks a right that the
+ * owner's migration grants. Throws ConfigError for a wrong login or database.
  */
 export async function untilAvailable(
   { logger, signal }: Pick<MigrationOptions, 'logger' | 'signal'>,
@@ -96,7 +96,7 @@ export async function untilAvailable(
 
 /**
  * Creates or updates a schema, one process at a time. Retries while PostgreSQL is unavailable; a role without the
- * right waits until the owner has migrated (migrate.ts). Throws ConfigError if it refuses to connect.
+ * right waits until the owner has migrated (migrate.ts). Throws ConfigError for a wrong login or database.
  */
 export async function migrate(options: MigrationOptions): Promise<void> {
   const { url, schema, folder, table = 'migration', logger } = options;

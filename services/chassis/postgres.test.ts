@@ -307,5 +307,10 @@ test('sends the trace of a slow query, which is its exemplar', async () => {
   expect(sent.map(({ name }) => name)).toEqual(['connect', 'one', 'request']);
   const { text } = await expose(slowMetrics.registry, 'application/openmetrics-text');
   expect(text).toContain(`trace_id="${request.traceId}"`);
+  const left = beginSpan('left', { kind: 'server' })!;
+  const late = inSpan(left, () => slow.query('late', 'SELECT 1'));
+  left.end();
+  await late;
+  expect(sent.at(-1)!.name).toBe('late');
   await slow.close();
 });

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { createBreaker } from './concurrency.ts';
-import { currentContext, outsideContext, activeSpan, traced } from './context.ts';
+import { currentContext, outsideContext, traced } from './context.ts';
 import { unavailable } from './http-error.ts';
 import type { Logger } from './logger.ts';
 import { observe, type Metrics } from './metrics.ts';
@@ -100,7 +100,12 @@ export function createDatabase(options: DatabaseOptions): Database {
       ...(text === undefined ? {} : { 'db.query.text': text }),
     };
     try {
-      return await traced(operation, attributes, work);
+      return await traced(operation, attributes, (span) =>
+        work().finally(() => {
+          // Before the span ends: its request may have ended already.
+          if (performance.now() - start > slowQueryMs) span?.forceSampling();
+        }),
+      );
     } finally {
       const ms = performance.now() - start;
       const context = currentContext();
@@ -108,7 +113,6 @@ export function createDatabase(options: DatabaseOptions): Database {
         if (text !== undefined) context.database.calls += 1;
         context.database.ms += ms;
       }
-      if (ms > slowQueryMs) activeSpan()?.forceSampling();
       observe(metrics.queryDuration, { service: metrics.service, operation }, ms / 1000);
       if (text !== undefined && ms > slowQueryMs) {
         metrics.slowQueries.inc();

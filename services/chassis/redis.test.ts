@@ -1,16 +1,25 @@
 import { expect, test } from '@jest/globals';
+import { tracingChannel } from 'node:diagnostics_channel';
 import { startProxy } from '../../test/support/proxy.ts';
 import { startRedis } from '../../test/support/redis-server.ts';
 import { until } from '../../test/support/wait.ts';
+import { activeSpan, beginSpan, inSpan } from './context.ts';
 import { createLogger } from './logger.ts';
 import { createRedis } from './redis.ts';
+import { sentSpans } from './testing/sent-spans.ts';
 
 test('leaves a connection whose server is gone, and connects again', async () => {
+  sentSpans();
   const server = await startRedis();
   const proxy = await startProxy(new URL(server.url));
   const redis = createRedis(proxy.url, createLogger('test', 'silent'));
   const responds = () => redis.ping().then(() => true);
   await until('it is connected', responds);
+  const traces: unknown[] = [];
+  tracingChannel('ioredis:command').start.subscribe(() => void traces.push(activeSpan()?.traceId));
+  const requests = ['a', 'b'].map((name) => beginSpan(name, { kind: 'server' })!);
+  await Promise.all(requests.map((span) => inSpan(span, () => redis.ping())));
+  expect(traces).toEqual(requests.map(({ traceId }) => traceId));
   proxy.lose();
   await expect(redis.ping()).rejects.toThrow('timed out');
   // Without a limit for the connection, TCP keeps it for a quarter of an hour.

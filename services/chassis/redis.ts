@@ -1,4 +1,5 @@
 import { Cluster, Redis } from 'ioredis';
+import { isTraced } from './context.ts';
 import type { Logger } from './logger.ts';
 import { parseRedisUrl, sentinelLogin } from './redis-address.ts';
 
@@ -63,7 +64,8 @@ function open(url: string): RedisClient {
     enableOfflineQueue: false,
     retryStrategy,
     // Sends the commands of one event-loop turn in one write. In a cluster, commands would then wait instead of failing.
-    enableAutoPipelining: true,
+    // In a traced process, their spans would all be in the trace of the first command.
+    enableAutoPipelining: !isTraced(),
   };
   if (address.form === 'single') return new Redis(address.url, settings);
   const { sentinels, name, access } = address;

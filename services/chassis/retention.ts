@@ -45,6 +45,8 @@ export async function deleteWith(query: Query, operation: string, deletes: strin
   while (deleted >= rowsPerStatement);
 }
 
+const failure = 'old rows or files were not deleted; they stay until a retry succeeds';
+
 /** Runs all deletions once, until `signal` is aborted. A failed step is logged and does not stop the other steps. */
 export async function runRetention(
   query: Query,
@@ -59,7 +61,7 @@ export async function runRetention(
   for (const [rows, deleteRows] of Object.entries(stepsOf(queryUntilAborted))) {
     await deleteRows().catch((error: unknown) => {
       if (signal.aborted) return;
-      logger.warn({ error, rows }, 'old rows were not deleted; retrying in an hour');
+      logger.warn({ error, rows }, failure);
     });
   }
 }
@@ -78,6 +80,6 @@ export function startRetention(
     everyMs,
     firstMs,
     logger,
-    failure: 'old rows were not deleted; retrying in an hour',
+    failure,
   });
 }

@@ -10,7 +10,7 @@ const reserveMs = 30_000;
 
 const reply = z.strictObject({ token: z.string(), expires_in: z.int() });
 
-/** Calls fetch with the token of a service. Rejects as fetch does, for a redirect, and without a token. */
+/** Calls fetch with the token of a service. Rejects as fetch does, for a redirect, and if auth issues no token. */
 export type ServiceFetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** Calls internal listeners with tokens of `tokenOf`, and with the id and the trace of the current request. */

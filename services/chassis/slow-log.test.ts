@@ -54,10 +54,8 @@ test('records requests and queries as rows', async () => {
 
 test('drops and counts rows while the logs database is full', async () => {
   await owner.query(`CREATE FUNCTION logs.full() RETURNS trigger LANGUAGE plpgsql AS
-    $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$`);
-  await owner.query(
-    'CREATE TRIGGER full_disk BEFORE INSERT ON logs.slow_request EXECUTE FUNCTION logs.full()',
-  );
+    $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$;
+    CREATE TRIGGER full_disk BEFORE INSERT ON logs.slow_request EXECUTE FUNCTION logs.full()`);
   const { log, dropped } = start(database.url);
   const before = await rows();
   request();
@@ -71,10 +69,8 @@ test('drops and counts rows while the logs database is full', async () => {
 
 test('a failed deletion of old rows drops no new rows', async () => {
   await owner.query(`CREATE FUNCTION logs.keep() RETURNS trigger LANGUAGE plpgsql AS
-    $$ BEGIN RAISE EXCEPTION 'canceling statement due to statement timeout' USING ERRCODE = '57014'; END $$`);
-  await owner.query(
-    'CREATE TRIGGER keep BEFORE DELETE ON logs.slow_request FOR EACH STATEMENT EXECUTE FUNCTION logs.keep()',
-  );
+    $$ BEGIN RAISE EXCEPTION 'canceling statement due to statement timeout' USING ERRCODE = '57014'; END $$;
+    CREATE TRIGGER keep BEFORE DELETE ON logs.slow_request FOR EACH STATEMENT EXECUTE FUNCTION logs.keep()`);
   const { log, dropped } = start(database.url);
   const before = await rows();
   request();

@@ -177,12 +177,12 @@ export function authorize(
   requireScope(caller, access);
 }
 
-/** Throws 403 if the caller's token lacks the scope, or all of several scopes. */
+/** Throws 403 unless the caller's token has the scope; of several scopes, one is enough. */
 export function requireScope({ scopes }: Caller, scope: Scope | readonly Scope[]): void {
   const wanted = [scope].flat();
   if (wanted.some((one) => scopes.has(one))) return;
   throw new HttpError('insufficient_scope', `The access token lacks the scope ${wanted.join(' or ')}.`, {
-    // The header's list would name scopes that are all required (RFC 6750 §3).
+    // Names one scope only: a list in this header would mean that all are required (RFC 6750 §3).
     headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${wanted[0]}"` },
   });
 }
