@@ -39,9 +39,9 @@ export async function removeMfa({ mfa, audit }: Stores, userId: number, by: Acto
  */
 export async function eraseUser({ users, sessions, audit }: Stores, id: number, by: Actor): Promise<void> {
   await audit.add({ ...by, event: 'user_deleted', userId: id });
+  await sessions.deleteEnded(id);
   // Before the user is deleted: their access tokens remain valid, so they must be revoked.
   await sessions.endAll(id);
-  await sessions.deleteAll(id);
   await users.delete(id);
 }
 

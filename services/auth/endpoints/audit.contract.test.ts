@@ -78,9 +78,11 @@ describeEndpoint(listAudit, { invalid: { queries } }, ({ ask }) => {
     await call(gateway, deleteFailedJob, { params: { id }, token });
     const filter = { class: 'too_large', state: 'open' } as const;
     await call(gateway, deleteFailedJobs, { body: filter, token });
-    const { body } = await ask({ query: { event: 'failed_jobs_deleted', limit: 2 } });
+    const { body } = await ask({ query: { event: 'failed_jobs_deleted' } });
     const bySre = { user_id: null, actor: expect.stringMatching(/^user:\d+$/) as unknown as string };
-    expect(body!.items).toMatchObject([
+    // Another test file may delete jobs at the same time.
+    const isOwn = new RegExp(`"too_large"|"job_id":${id}\\b`);
+    expect(body!.items.filter(({ details }) => isOwn.test(JSON.stringify(details)))).toMatchObject([
       { ...bySre, details: { filter, deleted: 1 } },
       { ...bySre, details: { job_id: id } },
     ]);

@@ -1,13 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { afterAll, expect, test } from '@jest/globals';
-import pg from 'pg';
 import * as contract from '@content-platform/contract';
 import { call, type CallOptions } from '@content-platform/contract/client';
 import { startHttpServer } from '../../../test/support/http-server.ts';
 import { createBrowser } from '../../../test/support/identity.ts';
 import { returnTo, startIdentityStack } from '../../../test/support/identity-stack.ts';
-import { stack } from '../../../test/support/stack.ts';
+import { database } from '../../../test/support/records.ts';
 import { until } from '../../../test/support/wait.ts';
 import { describeEndpoint, type Subject } from '../../../test/contract/describe-endpoint.ts';
 
@@ -19,7 +18,6 @@ const ida = {
   emailVerified: true,
   suborgs: ['north', 'south'],
 };
-/** The logout tokens that the provider sent. */
 const logoutTokens: string[] = [];
 const receiver = await startHttpServer(async (request, response) => {
   logoutTokens.push(new URLSearchParams(await text(request)).get('logout_token')!);
@@ -124,11 +122,8 @@ describeEndpoint(contract.identityCallback, {}, (subject) => {
 
   test('returns 400 after ten minutes', async () => {
     const { query, headers, there } = await comeBack();
-    const client = new pg.Client(stack().postgres);
-    await client.connect();
     const old = `UPDATE auth.identity_login SET created_at = now() - interval '11 minutes' WHERE state_hash = $1`;
-    await client.query(old, [sha256(there.searchParams.get('state')!)]);
-    await client.end();
+    await database().query(old, [sha256(there.searchParams.get('state')!)]);
     expect((await ask({ params, query, headers })).error?.error).toBe('identity_login_expired');
   });
 

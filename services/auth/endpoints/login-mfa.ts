@@ -44,6 +44,11 @@ export function loginMfa(context: AuthContext): Handler<typeof contract> {
     });
   }
 
+  function countLimited(error: unknown): never {
+    if (error instanceof HttpError && error.error === 'rate_limited') logins.inc({ outcome: 'limited' });
+    throw error;
+  }
+
   return async ({ body: { mfa_token: token, ...proof }, header, address }) => {
     const start = performance.now();
     const login = isToken(token) ? await database.mfa.findLogin(sha256(token)) : undefined;
@@ -51,7 +56,7 @@ export function loginMfa(context: AuthContext): Handler<typeof contract> {
     const outcome = login
       ? await throttleProof(context, login.userId, address, () =>
           complete(token, login, proof, device, address),
-        )
+        ).catch(countLimited)
       : refused;
     if (!outcome.ok) {
       logins.inc({ outcome: 'failure' });

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
-import { untilBlocked } from '../../../test/support/locks.ts';
 import { codeOf, enrol, mfaTokenOf } from '../../../test/support/totp.ts';
 import { resetMfa } from '../commands/users.ts';
 import { useScriptedProvider } from '../testing/identity-fixture.ts';
@@ -37,19 +36,19 @@ test('accepts one of two concurrent logins with the same code', async () => {
 
 test('a login that waits while an administrator removes the second factor is refused', async () => {
   const token = await begin();
-  const waiting = await auth.database.transaction(async (query) => {
-    await query('test', 'SELECT FROM auth.user WHERE id = $1 FOR UPDATE', [user.id]);
-    const completed = complete(token, { code: codeOf(user.secret) });
-    await untilBlocked(auth.database);
-    await query('test', 'DELETE FROM auth.totp WHERE user_id = $1', [user.id]);
-    return { completed };
-  });
-  expect(await waiting.completed).toMatchObject(refused);
+  const reply = await auth.whileHeld(
+    async (query) => {
+      await query('test', 'SELECT FROM auth.user WHERE id = $1 FOR UPDATE', [user.id]);
+      await query('test', 'DELETE FROM auth.totp WHERE user_id = $1', [user.id]);
+    },
+    () => complete(token, { code: codeOf(user.secret) }),
+  );
+  expect(reply).toMatchObject(refused);
 });
 
 test.each([
   ['of a minute ago', -60],
-  ['of the next minute', 60],
+  ['of a minute and a half later', 90],
 ])('refuses a code %s, and keeps the login open', async (_, seconds) => {
   const token = await begin();
   expect(await complete(token, { code: codeOf(user.secret, seconds) })).toMatchObject(refused);
@@ -105,6 +104,8 @@ test('guesses of codes are limited, and a known password does not reset their co
     expect(await complete(await begin(), { code: wrong })).toMatchObject(refused);
   }
   expect((await complete(await begin(), { code: wrong })).error?.error).toBe('rate_limited');
+  const { values } = await auth.metrics.registry.getSingleMetric('logins_total')!.get();
+  expect(values.find(({ labels }) => labels['outcome'] === 'limited')!.value).toBe(1);
   const failures = `SELECT FROM auth.audit WHERE user_id = $1 AND event = 'mfa_failed'`;
   expect((await auth.sql(failures, user.id)).length).toBeGreaterThanOrEqual(10);
 });

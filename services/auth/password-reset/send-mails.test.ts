@@ -8,7 +8,6 @@ import { password, startAuth, useAuth } from '../testing/start-auth.ts';
 
 const email = 'ann@example.com';
 const auth = useAuth({ sendsMail: true });
-/** Stops what a test has started. */
 let stops: (() => unknown)[] = [];
 
 beforeAll(() => auth.addUser(email, password));

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { readConfig } from '@content-platform/chassis';
 import { mailConfig, mailSettings } from './settings.ts';
 
@@ -29,6 +29,7 @@ test('is off without settings, also with an empty SMTP_URL_FILE, and reads SMTP_
   expect(read({ SMTP_URL_FILE: file })).toBeUndefined();
   writeFileSync(file, `${SMTP_URL}\n`);
   expect(read({ ...others, SMTP_URL_FILE: file })?.smtp.host).toBe('mail.example.com');
+  rmSync(dirname(file), { recursive: true });
 });
 
 test.each(['SMTP_URL', 'MAIL_FROM', 'PASSWORD_RESET_URL'])('refuses %s alone', (name) => {

@@ -16,7 +16,9 @@ const maxWaiting = 40;
 const bcryptForm = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
 /** The cost of PHP and Laravel. With a higher cost, the time of a failed login would reveal the bcrypt hash. */
 const maxBcryptCost = 12;
-const maxArgon2Work = 65_536 * 4;
+/** Several run in parallel, within the memory of the container. */
+const maxArgon2Memory = 65_536;
+const maxArgon2Work = maxArgon2Memory * 4;
 
 /** New hashes use NFC (RFC 8265 §4.2), which does not depend on the keyboard; others the password as it was typed. */
 function normalizations(password: string, hash: string): Iterable<string> {
@@ -60,7 +62,7 @@ export function isSupported(hash: string): boolean {
   if (!hash.startsWith('$argon2id$v=19$')) return false;
   try {
     const { memoryCost, timeCost } = argon2.parseOptions(hash);
-    return memoryCost * timeCost <= maxArgon2Work;
+    return memoryCost <= maxArgon2Memory && memoryCost * timeCost <= maxArgon2Work;
   } catch {
     return false;
   }

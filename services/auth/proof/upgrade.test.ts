@@ -1,9 +1,9 @@
 // Upgrades auth from an earlier release without downtime, and takes the upgrade back.
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { rmSync } from 'node:fs';
-import pg from 'pg';
 import { createLogger, prepareDatabases } from '@content-platform/chassis';
 import { ROOT } from '../../../deploy/local/config.ts';
+import { withDatabase } from '../../../test/support/connections.ts';
 import { startRelease, unpackRelease, type ReleaseProcess } from '../../../test/support/releases.ts';
 import { startProgram } from '../../../test/support/programs.ts';
 import { stack } from '../../../test/support/stack.ts';
@@ -35,10 +35,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function runSql(text: string, url = own.url) {
-  const client = new pg.Client(url);
-  await client.connect();
-  return client.query<Record<string, unknown>>(text).finally(() => client.end());
+function runSql(text: string, url = own.url) {
+  return withDatabase(url, (client) => client.query<Record<string, unknown>>(text));
 }
 
 async function start(root: string, databaseUrl: string) {

@@ -216,8 +216,10 @@ export function createSessionStore(query: Database['query']) {
     endAll: (userId: number) => end(userId, 'true'),
 
     /** In batches: a script that logs in leaves more sessions than one statement can delete in time. */
-    deleteAll: (userId: number) =>
-      deleteExpired(query, 'erase_sessions', 'auth.session', 'user_id = $1', [userId]),
+    deleteEnded: (userId: number) =>
+      deleteExpired(query, 'erase_sessions', 'auth.session', 'user_id = $1 AND ended_at IS NOT NULL', [
+        userId,
+      ]),
 
     /** Returns the users with live sessions or unfinished logins that the provider's session `sid` opened. */
     async usersOfIdentitySession(issuer: string, sid: string | undefined): Promise<number[]> {

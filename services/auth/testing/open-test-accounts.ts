@@ -1,7 +1,5 @@
 import { createTestDatabase } from '../../../test/support/test-database.ts';
 import { openAccounts } from '../accounts.ts';
-
-/** Opens the accounts on a new database. */
 export async function openTestAccounts(origin?: Parameters<typeof createTestDatabase>[0]) {
   const { url, drop } = await createTestDatabase(origin);
   const accounts = await openAccounts(url);
