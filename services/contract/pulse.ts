@@ -135,7 +135,7 @@ export const pulseSignIn = define('pulseSignIn', 'POST', '/pulse/sign-in', {
   responses: {
     303: {
       ...toThePage,
-      headers: { ...toThePage.headers, 'Set-Cookie': 'Session cookie for the path /pulse.' },
+      headers: { ...toThePage.headers, 'Set-Cookie': 'Session cookie of the Pulse page.' },
     },
     401: signInPage,
     403: forbiddenPage,

@@ -8,8 +8,6 @@ import { openDevices } from './testing/devices.ts';
 const own = useStarted(openDevices, ({ close }) => close());
 let devices: DeviceStore;
 beforeAll(() => void ({ devices } = own));
-
-/** The session of all registrations. */
 const session = 1;
 const someone = () => randomInt(1, 2 ** 40);
 const newToken = () => `token-${randomUUID()}`;

@@ -30,8 +30,6 @@ async function following(work: () => Promise<void>): Promise<void> {
   stop = followEndedSessions(fetchPage, own.devices, own.logger);
   await work().finally(() => stop());
 }
-
-/** Registers a device in a new session. */
 async function newDevice() {
   const [userId, sessionId] = [randomInt(1, 2 ** 40), randomInt(1, 2 ** 40)];
   await own.devices.register(userId, sessionId, { token: `token-${randomUUID()}` });
@@ -51,8 +49,10 @@ test('deletes the devices of ended sessions and no others', () =>
 test('continues where it was after auth was unavailable, also over several pages', () =>
   following(async () => {
     const devices = await Promise.all(Array.from({ length: 5 }, newDevice));
+    own.log.length = 0;
     available = false;
     devices.forEach(({ sessionId }, index) => end(index + 1, sessionId));
+    await until('a failure was logged', () => own.log.join().includes('ended sessions not read'));
     available = true;
     for (const { userId } of devices) {
       await until('the device was deleted', async () => (await countOf(userId)) === 0);

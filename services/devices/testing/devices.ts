@@ -1,11 +1,8 @@
-// Helpers that the tests of devices share.
 import { migrate } from '@content-platform/chassis';
 import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
 import { createDeviceStore } from '../device-store.ts';
 
 const folder = new URL('../migrations/', import.meta.url);
-
-/** Opens the store on a new database. */
 export async function openDevices() {
   const service = await openTestService('devices', (url, logger) =>
     migrate({ url, schema: 'devices', folder, logger }),

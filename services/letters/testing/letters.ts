@@ -1,4 +1,3 @@
-// Helpers that the tests of letters share.
 import { useStarted } from '../../../test/support/use-started.ts';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
@@ -44,9 +43,7 @@ async function startLetters({ findUser = findFew }: { findUser?: FindUser } = {}
     origin,
     databaseUrl: service.databaseUrl,
     database,
-    /** The lines of the service's log. */
     log: service.log,
-    /** Creates a letter and returns its id. */
     async letter(difference: Partial<NewLetter> = {}): Promise<number> {
       return (await store.create({ ...usual, ...difference }, 'command'))!;
     },

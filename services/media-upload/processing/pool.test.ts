@@ -109,6 +109,7 @@ describe('failures of the machine do not refuse the file', () => {
     const program = new URL('../testing/aborting-worker.ts', import.meta.url);
     const pool = await unrulyPool({ program });
     await expect(order(pool, '0')).rejects.toMatchObject(unavailable);
+    await expect(pool.check()).rejects.toMatchObject(unavailable);
   });
 
   test('does not report an upload as damaged or unsupported if the disk cannot read it', async () => {

@@ -135,9 +135,10 @@ export function createPool(options: PoolOptions) {
         () => attempt(job, signal),
         () => attemptAlone(job, signal),
       ),
-    /** Resolves if a worker process runs or can be started; rejects otherwise. */
+    /** Resolves once a worker process can accept jobs; rejects if none can be started, or if it ends before. */
     async check(): Promise<void> {
-      if (busy.size === 0 && idle().length === 0) start();
+      const worker = [...busy, ...idle()][0] ?? start();
+      if (!(await worker.started)) throw unavailable('A worker process ended while it started.');
     },
     /** Ends the worker processes; resolves within 5 s. */
     async close(): Promise<void> {

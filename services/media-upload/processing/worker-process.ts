@@ -17,6 +17,8 @@ export interface WorkerProcess {
   readonly pid: number;
   /** Whether the process was killed or has ended, so that it accepts no more jobs. */
   readonly isEnding: boolean;
+  /** Resolves with true when the process can accept jobs, with false if it ends before. Never rejects. */
+  readonly started: Promise<boolean>;
   /** Resolves when the process has exited, or 5 s after `kill` if the kernel has not ended it by then. Never rejects. */
   readonly ended: Promise<EndReason>;
   /** Sends the job. Resolves with its outcome, or with the reason why the process ended earlier. Never rejects. */
@@ -63,12 +65,14 @@ export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess
 
   let isReady = false;
   let reason: EndReason | undefined;
+  const ready = Promise.withResolvers<boolean>();
   const end = Promise.withResolvers<EndReason>();
   let onOutcome: (outcome: Outcome) => void;
 
   child.on('message', (message) => {
-    if (message === 'ready') isReady = true;
-    else onOutcome(message as Outcome);
+    if (message !== 'ready') return onOutcome(message as Outcome);
+    isReady = true;
+    ready.resolve(true);
   });
   child.once('exit', (code, signal) => {
     if (reason === undefined) {
@@ -82,6 +86,7 @@ export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess
 
   const worker: WorkerProcess = {
     pid,
+    started: Promise.race([ready.promise, end.promise.then(() => false)]),
     ended: end.promise,
     get isEnding() {
       return reason !== undefined;

@@ -105,7 +105,10 @@ export function createS3Store(settings: S3Settings): Store {
       }
     },
     async remove(Key) {
-      await translated(client.send(new DeleteObjectCommand({ Bucket, Key })));
+      // Google Cloud Storage returns 404 for a missing file, unlike Amazon.
+      await translated(client.send(new DeleteObjectCommand({ Bucket, Key }))).catch((error: unknown) => {
+        if (!(error instanceof NoSuchKey)) throw error;
+      });
     },
     async *list() {
       let ContinuationToken: string | undefined;

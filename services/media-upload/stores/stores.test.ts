@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '@content-platform/chassis';
+import { startHttpServer } from '../../../test/support/http-server.ts';
 import { type S3Server, startS3Server } from '../../../test/support/s3-server.ts';
 import { storeConfig } from '../config.ts';
 import { keysIn } from '../testing/media-fixture.ts';
@@ -233,6 +234,14 @@ describe('the configuration', () => {
   ])('refuses %j', async (env, message) => {
     await expect(open(env)).rejects.toThrow(message);
   });
+});
+
+test('accepts 404 for the removal of a missing file, which Google Cloud Storage returns', async () => {
+  const reply = '<Error><Code>NoSuchKey</Code></Error>';
+  const { origin, close } = await startHttpServer((_, response) => response.writeHead(404).end(reply));
+  const store = s3({ endpoint: origin });
+  await store.remove('missing').finally(close);
+  store.close();
 });
 
 test('rejects when the disk fails in the middle of an upload to S3', async () => {

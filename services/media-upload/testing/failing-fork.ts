@@ -1,13 +1,10 @@
 import { fork } from 'node:child_process';
 
-/** The ways in which starting a worker process can fail. */
-export type ForkFailure = 'event' | 'throw';
-
 /**
  * Replaces `fork`. While `failure` is set, no process starts: `fork` throws EAGAIN, or it returns a child that emits
  * 'error' later and never 'exit', as Node.js does on EAGAIN (here by a real spawn of a program that does not exist).
  */
-export function createFailingFork(failure?: ForkFailure) {
+export function createFailingFork(failure?: 'event' | 'throw') {
   const state = { failure };
   const failingFork = ((program: URL, options: object) => {
     if (state.failure === undefined) return fork(program, options);

@@ -43,7 +43,9 @@ export function createAuthClient(url: string) {
       const mfaToken = answer.error?.details?.find(({ path }) => path === 'mfa_token')?.message;
       if (mfaToken !== undefined) {
         if (!code) throw new HttpError('mfa_required', 'Enter the code of your authenticator app, too.');
-        const proof = /^\d{6}$/.test(code) ? { code } : { recovery_code: code };
+        // Apps show the six digits in two groups.
+        const digits = code.replace(/\s/g, '');
+        const proof = /^\d{6}$/.test(digits) ? { code: digits } : { recovery_code: code };
         const body = { mfa_token: mfaToken, ...proof };
         answer = await call(url, loginMfa, { body, ...ask(from) }).catch(rethrow);
       }

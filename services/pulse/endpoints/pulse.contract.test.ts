@@ -130,7 +130,7 @@ describeEndpoint(contract.pulseSignIn, pulseSignInExample, ({ ask, send }) => {
     expect((await send({ body, headers: own() })).error?.error).toBe('mfa_required');
     const page = await signIn(user.email, user.password);
     expect(await page.text()).toContain('Enter the code of your authenticator app');
-    const withCode = `${body}&code=${codeOf(secret)}`;
+    const withCode = `${body}&code=${codeOf(secret).replace(/^.../, '$&+')}`;
     expect((await send({ body: withCode, headers: own() })).status).toBe(303);
     expect((await send({ body: withCode, headers: own() })).error?.error).toBe('invalid_credentials');
   });
