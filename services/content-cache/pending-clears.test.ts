@@ -34,14 +34,16 @@ test('carries out a request that arrives during the clear of its target', async 
   expect(await count()).toBe(0);
 });
 
-test('keeps a clear that is refused again, and removes the others', async () => {
-  await pending.add('webform', [3, 1, 2], requester);
+test('keeps clears that are refused again, and removes those on the next page', async () => {
+  const refused = Array.from({ length: 500 }, (_, index) => index + 1);
+  await pending.add('webform', [502, ...refused, 501], requester);
   const clearer = clearerWith(async (_, id) => {
-    if (id === 2) throw new CacheUnavailable('unavailable');
+    if (id <= 500) throw new CacheUnavailable('unavailable');
     return 0;
   });
   await expect(pending.carryOut(clearer)).rejects.toThrow('unavailable');
-  expect(await world.sql('SELECT record_id FROM content.pending_clear')).toEqual([{ record_id: '2' }]);
+  const rows = await world.sql('SELECT record_id::int AS id FROM content.pending_clear ORDER BY id');
+  expect(rows.map(({ id }) => id)).toEqual(refused);
 });
 
 test('finds the records that stored clears cover, by id and by model', async () => {

@@ -40,8 +40,7 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
   const { rows, first, run } = statements(query);
   const readPage = (after = '0') => rows<Row>('list_pending_clears', page, [after]);
 
-  async function carryOutPage(clearer: CacheClearer): Promise<number> {
-    const found = await readPage();
+  async function carryOutPage(clearer: CacheClearer, found: Row[]): Promise<void> {
     const done: string[] = [];
     async function clear({ pendingId, target, requestedBy, createdAt }: Row) {
       await invalidator.clear(clearer, target, {
@@ -56,12 +55,18 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
     } finally {
       if (done.length > 0) await run('delete_pending_clears', remove, [done]);
     }
-    return found.length;
   }
 
   /** Carries out all stored clears and removes their rows. Throws the errors of the cache and of `query`. */
   async function carryOut(clearer: CacheClearer): Promise<void> {
-    while ((await carryOutPage(clearer)) > 0);
+    const failures: unknown[] = [];
+    let found: Row[] = [];
+    do {
+      // The clears of a lost primary must not block those of the other primaries.
+      found = await readPage(failures.length > 0 ? found.at(-1)?.pendingId : undefined);
+      await carryOutPage(clearer, found).catch((error: unknown) => failures.push(error));
+    } while (found.length > (failures.length > 0 ? pageSize - 1 : 0));
+    if (failures.length > 0) throw failures[0];
   }
 
   return {

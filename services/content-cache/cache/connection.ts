@@ -54,7 +54,7 @@ export interface ClearTransport {
   clear(key: string): Promise<number>;
   /** Returns every primary, for sweeps. Throws CacheUnavailable if one is not connected. */
   primaries(): CacheNode[];
-  /** Returns the owners of all slots, the same text until one moves. Throws SlotsMoving meanwhile, and CacheUnavailable. */
+  /** The owners of all slots, as a text that changes if a slot moves. Throws SlotsMoving in a move, CacheUnavailable. */
   slotMap(): Promise<string>;
 }
 
@@ -82,7 +82,7 @@ export interface CacheConnection extends ClearTransport {
 export interface CacheConnectionOptions {
   /** one of the forms of parseRedisUrl */
   url: string;
-  /** Carries out refused clears after each connect, before the cache is used; in a cluster once for each primary's `part`. */
+  /** Carries out refused clears after each connect, before the cache is used; in a cluster for each primary (`part`). */
   recover: (part?: ClearTransport) => Promise<void>;
   /** Called with each new state, and with each new reason why Redis is unusable. */
   onStateChange?: (state: CacheState, reason?: Error) => void;

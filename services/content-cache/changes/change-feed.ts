@@ -15,7 +15,7 @@ export const feedCursor = z.strictObject({
   models: z.array(model),
   /** The reader has the changes that this snapshot sees. */
   base: snapshot,
-  /** A pass over several pages. */
+  /** Set while a client reads the pages of one answer: each page continues after `last`, and the final page ends it. */
   pass: z
     .strictObject({
       /** The base after the pass. */
@@ -44,13 +44,13 @@ export type ChangeFeed = ReturnType<typeof createChangeFeed>;
 export function createChangeFeed(query: Database['query']) {
   const log = createChangeLog(query);
 
-  /** Begins another epoch if the transaction ids have lost their meaning. */
+  /** Returns the position. Begins another epoch first if the transaction ids come from another server (a restore). */
   async function position() {
     const current = await log.position();
     if (current.hasSameOrigin) return current;
     await log.startEpoch(current.epoch);
     const begun = await log.position();
-    // Every call rewrites some of the restored records.
+    // startEpoch rewrites at most 10,000 restored records, so further calls are needed.
     if (!begun.hasSameOrigin) throw unavailable('The database was restored. Retry later.');
     return begun;
   }

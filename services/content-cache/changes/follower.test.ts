@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { createLogger, createMetrics } from '@content-platform/chassis';
 import { clearModel, clearPattern, type Model } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
+import { withDatabase } from '../../../test/support/connections.ts';
 import { untilBlocked } from '../../../test/support/locks.ts';
 import { until } from '../../../test/support/wait.ts';
 import { startCache } from '../cache/testing/caches.ts';
@@ -32,12 +33,6 @@ const rename = (id: number, title: string) =>
 const remove = (id: number) => world.sql('DELETE FROM content.webform WHERE id = $1', id);
 const move = (id: number, to: number) =>
   world.sql('UPDATE content.webform SET id = $2 WHERE id = $1', id, to);
-
-async function connect(): Promise<pg.Client> {
-  const client = new pg.Client(world.databaseUrl);
-  await client.connect();
-  return client;
-}
 
 test('a change without an announcement becomes visible, is recorded and counted', async () => {
   const service = await world.service({ changes: soon });
@@ -260,15 +255,12 @@ describe('one check', () => {
     await cached(209, 1);
     await cached(210, 1);
     await runCheck();
-    const slow = await connect();
-    try {
+    await withDatabase(world.databaseUrl, async (slow) => {
       await slow.query(`BEGIN; UPDATE content.webform SET title = 'Two' WHERE id = 209`);
       await rename(210, 'Two');
       expect(await runCheck()).toEqual({ cleared: ['webform:210'], missed: 1 });
       await slow.query('COMMIT');
-    } finally {
-      await slow.end();
-    }
+    });
     expect(await runCheck()).toEqual({ cleared: ['webform:209'], missed: 1 });
   });
 
@@ -301,13 +293,14 @@ describe('one check', () => {
 
   test('clears everything after a TRUNCATE that ends during a check of other changes', async () => {
     await stale(213);
-    const slow = await connect();
-    await slow.query('BEGIN; TRUNCATE content.condition');
-    const checked = runCheck();
-    await untilBlocked(world);
-    await slow.query('COMMIT');
-    await slow.end();
-    expect(new Set((await checked).cleared)).toEqual(new Set([...all, 'webform:213']));
+    const { cleared } = await withDatabase(world.databaseUrl, async (slow) => {
+      await slow.query('BEGIN; TRUNCATE content.condition');
+      const checked = runCheck();
+      await untilBlocked(world);
+      await slow.query('COMMIT');
+      return checked;
+    });
+    expect(new Set(cleared)).toEqual(new Set([...all, 'webform:213']));
   });
 
   test('forgets changes of a server from before a restore, which another process has noticed', async () => {
@@ -371,10 +364,10 @@ describe('one check', () => {
 
   test('only one process checks at a time', async () => {
     await stale(206);
-    const other = await connect();
-    await other.query('SELECT pg_advisory_lock(2026112101)');
-    expect(await runCheck()).toEqual(nothing);
-    await other.end();
+    await withDatabase(world.databaseUrl, async (other) => {
+      await other.query('SELECT pg_advisory_lock(2026112101)');
+      expect(await runCheck()).toEqual(nothing);
+    });
     expect(await runCheck()).toEqual({ cleared: ['webform:206'], missed: 1 });
   });
 });

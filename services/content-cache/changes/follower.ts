@@ -29,8 +29,8 @@ interface Batch {
   /** performance.now() */
   seenAt: number;
   /**
-   * Undefined if there are too many to keep in memory. With kept versions, a record that changes all the time is compared
-   * with its version at that time, so that it does not stay stale until the changes end.
+   * As read at `seenAt`; undefined if there are too many for memory. If they were read only when they are compared, a
+   * record that changes all the time would always have a newer change, and would stay stale.
    */
   changes: Change[] | undefined;
 }
@@ -45,8 +45,8 @@ const lock = 'SELECT pg_try_advisory_xact_lock(2026112101) AS is_ours';
 const requester = { source: 'watch', requestedBy: 'content-cache' } as const;
 
 /**
- * Compares each committed change with the cache every 250 ms, and clears stale entries. Only one process
- * compares at a time. The position is stored in PostgreSQL, so no change is skipped when processes stop. The returned
+ * Reads the new changes every 250 ms, compares them with the cache a second later, and clears stale entries. Only one
+ * process compares at a time. Its position is in PostgreSQL, so no change is skipped when processes stop. The returned
  * function stops this, and resolves when the running check has ended.
  */
 export function followChanges(options: ChangeFollowerOptions): () => Promise<void> {

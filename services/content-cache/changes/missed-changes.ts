@@ -6,10 +6,10 @@ import type { Change } from './change-log.ts';
 
 /** Time that an announcement may take after the clear: a content server's queue, or a restart of the gateway. */
 const usualLateMs = 60_000;
-/** Others are not counted, for example of a large change by SQL. */
+/** Changes that wait for an announcement; further changes, for example of a large UPDATE, are not counted. */
 const maxWaiting = 10_000;
 
-// An announcement that was processed earlier would have left no stale entry. A second, because clocks differ.
+// An earlier announcement would have left no stale entry. The tolerance is one second, because clocks differ.
 const findAnnounced = `SELECT DISTINCT wanted.model, wanted.id::float8 AS id
   FROM unnest($1::text[], $2::bigint[], $3::timestamptz[]) AS wanted (model, id, since)
   JOIN content.invalidation AS clear ON clear.target IN (wanted.model || ':' || wanted.id, wanted.model || ':*')

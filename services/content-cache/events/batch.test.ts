@@ -7,8 +7,6 @@ import type { InvalidationLog } from '../invalidation-log.ts';
 import { createInvalidator } from '../invalidator.ts';
 import { createCacheMetrics } from '../metrics.ts';
 import { createProcessBatch } from './batch.ts';
-
-/** All steps in order. */
 let steps: string[];
 beforeEach(() => void (steps = []));
 

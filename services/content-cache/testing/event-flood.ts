@@ -123,8 +123,6 @@ export interface LogEntry {
   offset: string;
   digest: string | null;
 }
-
-/** Reads all messages of the topic. */
 export async function readLog(kafka: TestKafka): Promise<LogEntry[]> {
   const entries: LogEntry[] = [];
   const total = (await kafka.offsets()).reduce((sum, { high }) => sum + high, 0);

@@ -61,7 +61,6 @@ export async function createTestKafka(brokers = stack().kafka) {
         const all = await offsets();
         return all.every(({ committed, high }) => committed === high) ? all : undefined;
       }),
-    /** Returns the number of the group's members. */
     async members(): Promise<number> {
       const { groups } = await admin.describeGroups([group]);
       return groups[0]!.members.length;

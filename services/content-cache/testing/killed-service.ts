@@ -36,7 +36,6 @@ export function startKilledService(
   return {
     /** The start of the current process, by performance.now(). */
     startedAt: () => current.state.startedAt,
-    /** Whether the current process accepts requests. */
     hasStarted: () => current.state.hasStarted,
     /** Whether the current process has joined the consumer group. */
     hasJoined: () => current.state.hasJoined,

@@ -46,9 +46,7 @@ export async function startTestService(options: TestServiceOptions) {
     url: server.origin,
     /** Signs a token of a machine client with these scopes. */
     token: tokens.token,
-    /** Signs a token of a user with these scopes. */
     userToken: tokens.userToken,
-    /** The log lines so far. */
     log,
     /** Returns the scraped value of a series: `name` or `name{label="value"}`. */
     async metric(series: string): Promise<number> {

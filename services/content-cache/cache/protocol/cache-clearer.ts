@@ -142,7 +142,7 @@ export type UnmanagedKeys = 'sweep' | 'none';
  * A CacheError (CacheUnavailable, CacheRefused) means that the clear may have failed: retry the clear before acknowledging it.
  */
 export interface CacheClearer {
-  /** Clears one record: `<model>:<id>` and, with 'sweep', `<model>:<id>:…`. */
+  /** Named after POST clear-model, but clears one record: `<model>:<id>` and, with 'sweep', `<model>:<id>:…`. */
   clearModel(model: string, id: number): Promise<number>;
   /** Clears records of a model, with one sweep. Returns the number for each of the ids, which must differ. */
   clearRecords(model: string, ids: readonly number[]): Promise<number[]>;

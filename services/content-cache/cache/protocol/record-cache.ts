@@ -8,7 +8,7 @@ import { createFillWaiters, type WaitReply } from './fill-waiters.ts';
 const leaseMs = 3000;
 /** Larger payloads, in bytes of UTF-8, are not cached. */
 const maxPayloadBytes = 256 * 1024;
-/** READs in flight, and FILLs. All commands share one connection, so a clear waits for at most this many payloads (2 MB). */
+/** READs in flight, and as many FILLs. All share a connection: a clear waits for at most this many payloads (2 MB). */
 const maxInFlight = 8;
 /** Batches of READs in flight, and of FILLs: the payloads of one batch (25 MB at most) already delay a clear. */
 const maxBatchesInFlight = 1;
@@ -57,7 +57,7 @@ export interface RecordCacheOptions {
 /** The key of a record's hash. Other programs' keys for the record start with this key and a colon. */
 export const recordKey = (model: string, id: number): string => `${model}:${id}`;
 
-/** The reader's side of the protocol. A copy in memory, or a reader that joins a database read, would outlive a clear. */
+/** The reader's side of the protocol. Keeps no copy and shares no database read: both would outlive a clear. */
 export function createRecordCache(options: RecordCacheOptions) {
   const { connection, ttlMs, negativeTtlMs } = options;
   // Separate queues: the fill that readers wait for must not queue behind a thousand READs.

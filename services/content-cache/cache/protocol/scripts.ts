@@ -85,7 +85,7 @@ local function countViews(key)
 end
 `;
 
-/** The hash expires with its last field. PEXPIRE GT would treat a key without a TTL as infinite. */
+/** Extends the key's TTL to at least `ms`. Not PEXPIRE GT: on a new key, which has no TTL yet, it would set none. */
 const keepFor = `
 local function keep_for(key, ms)
   if redis.call('PTTL', key) < ms then redis.call('PEXPIRE', key, ms) end

@@ -15,7 +15,7 @@ export interface ClusterView {
   nodes: HostPort[];
   /** The primaries that own slots. */
   owners: SlotOwner[];
-  /** Slots and config epoch of each owner: the same text from every node that knows the same owners. */
+  /** Slots and config epoch of each owner as a text, to compare the views of different nodes. */
   ownership: string;
   /** Whether a slot is moving from or to this node. */
   isMoving: boolean;

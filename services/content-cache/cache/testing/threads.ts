@@ -55,7 +55,6 @@ export function startThreads(threads: number, race: RaceThread) {
     async until(isOver: (figures: RaceFigures) => boolean): Promise<void> {
       while (!isOver(figures())) await Promise.race([sleep(ASK_MS), failed]);
     },
-    /** Ends the race. */
     async stop(): Promise<void> {
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have none
       for (const worker of workers) worker.postMessage('stop');
