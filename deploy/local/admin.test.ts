@@ -129,7 +129,7 @@ onLinux('when memory runs out, the kernel ends a command before the service', as
   await isRaised.finally(() => command.kill());
 });
 
-test("rotate-keys uses the stack's secret; a concurrent run waits", async () => {
+test("rotate-keys uses the stack's secret, and refuses a rotation before the new key signs", async () => {
   const made =
     /^Created signing key (\S+)\. Every auth process publishes it within a second; no restart is needed\.$/m;
   const { code, stdout } = await admin('rotate-keys', { AUTH_KEY_SECRET: other });

@@ -1,6 +1,6 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
 import { environmentWith, readLauncherConfig } from './config.ts';
 
@@ -13,7 +13,7 @@ test("reads the URLs of the user's own servers", () => {
   expect(readLauncherConfig(env).external).toEqual({
     databaseUrl,
     redisUrl: 'redis://localhost',
-    kafkaBrokers,
+    kafkaBrokers: 'one:9092,two:9092',
   });
 });
 
@@ -25,6 +25,7 @@ test('reads the password of content_server from a variable or a file', () => {
     'from a file',
   );
   expect(readLauncherConfig({ CONTENT_SERVER_PASSWORD: '' }).contentServerPassword).toBeUndefined();
+  rmSync(dirname(file), { recursive: true });
 });
 
 test.each([

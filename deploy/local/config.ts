@@ -32,7 +32,7 @@ export function readLauncherConfig(env: NodeJS.ProcessEnv = process.env) {
     external: {
       databaseUrl: config.DATABASE_URL,
       redisUrl: config.REDIS_URL,
-      kafkaBrokers: config.KAFKA_BROKERS,
+      kafkaBrokers: config.KAFKA_BROKERS?.replaceAll(/\s/g, ''),
     },
     /** Time of the user's command in ms since 1970, before packages were installed. */
     began: config.BOOTSTRAP_BEGAN ?? Date.now(),

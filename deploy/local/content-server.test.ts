@@ -47,6 +47,6 @@ test('announces several records through Kafka', async () => {
   expect(output).toMatch(/announced through Kafka/);
   for (const id of ids)
     await until('the clear is listed', async () =>
-      /kafka/.test(await contentServer('cleared', 'webform', String(id))),
+      new RegExp(`kafka +webform:${id} `).test(await contentServer('cleared', 'webform', String(id))),
     );
 });

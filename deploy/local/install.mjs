@@ -97,7 +97,7 @@ function npmCi(root, lock) {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
       process.once(signal, () => {
         npm.kill('SIGTERM');
-        npm.once('close', () => process.exit(0));
+        npm.once('close', () => process.exit(1));
       });
   });
 }

@@ -17,12 +17,12 @@ export async function isReady(url: string): Promise<void> {
 }
 
 /**
- * Returns a free port below the ephemeral range. While the server restarts, the system cannot assign its port to another
- * socket, for example to a client of the server, which would then connect to itself.
+ * Returns a free port below the ephemeral range, and none of `reserved`. While the server restarts, the system cannot
+ * assign its port to another socket, for example to a client of the server, which would then connect to itself.
  */
-export async function freePort(): Promise<number> {
+export async function freePort(reserved: readonly number[] = []): Promise<number> {
   for (;;) {
     const port = 10_000 + Math.floor(Math.random() * 10_000);
-    if (await isFree(port)) return port;
+    if (!reserved.includes(port) && (await isFree(port))) return port;
   }
 }

@@ -83,7 +83,9 @@ export async function startStack(options: StackOptions) {
   }
 
   async function startStores(): Promise<StoreAddresses> {
-    const context: StackContext = { ...options, state, signal, up: (spec) => processes.up('stores', spec) };
+    const reserved = services.flatMap((service) => portsOf(service, gatewayPort));
+    const up: StackContext['up'] = (spec) => processes.up('stores', spec);
+    const context: StackContext = { ...options, reserved, state, signal, up };
     const postgres = step('PostgreSQL', (report) => startPostgres(context, report));
     const redis = step('Redis', (report) => startRedis(context, report));
     const kafka = step('Kafka', (report) => startKafka(context, report));

@@ -15,7 +15,8 @@ import { until } from '../../test/support/wait.ts';
 import { startKafka } from './kafka.ts';
 import { startPostgres } from './postgres.ts';
 import { startRedis } from './redis.ts';
-import type { StackContext } from './stores.ts';
+import { freePort } from './ports.ts';
+import { portFor, type StackContext } from './stores.ts';
 
 const { PATH, JAVA_HOME } = process.env;
 let folder: string;
@@ -62,6 +63,11 @@ test('names the missing server to install, and continues without Kafka unless Ka
   await expect(startRedis(context(), report)).rejects.toThrow(/^There is no Redis: install redis-server/);
   await expect(startKafka(context(), report)).rejects.toThrow(/^There is no Kafka: .*KAFKA_BROKERS/);
   expect(await startKafka(context({ needsKafka: false }), report)).toBeNull();
+});
+
+test('leaves the ports of the services to them', async () => {
+  const usual = await freePort();
+  expect(await portFor(context({ usualPorts: true, reserved: [usual] }), usual)).not.toBe(usual);
 });
 
 test('continues without Docker if the image cannot be pulled', async () => {

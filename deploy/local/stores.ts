@@ -13,6 +13,8 @@ export interface StackContext {
   external: External;
   /** Use the default port of each server if it is free. */
   usualPorts: boolean;
+  /** Ports of the services, which start after the stores. */
+  reserved?: readonly number[];
   /** Fail without Kafka. */
   needsKafka: boolean;
   /** Puts a proxy in front of each store and service, for a test. Kafka advertises the port of its proxy. */
@@ -23,8 +25,8 @@ export interface StackContext {
 }
 
 /** The part of the context that the definition of a server's process needs. */
-export type ServerContext = Pick<StackContext, 'state' | 'usualPorts' | 'proxy' | 'signal'>;
+export type ServerContext = Pick<StackContext, 'state' | 'usualPorts' | 'reserved' | 'proxy' | 'signal'>;
 
 /** Returns the port for a server whose default port is `usual`. */
-export const portFor = async ({ usualPorts }: ServerContext, usual: number): Promise<number> =>
-  usualPorts && (await isFree(usual)) ? usual : freePort();
+export const portFor = async ({ usualPorts, reserved }: ServerContext, usual: number): Promise<number> =>
+  usualPorts && !reserved?.includes(usual) && (await isFree(usual)) ? usual : freePort(reserved);

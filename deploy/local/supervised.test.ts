@@ -119,8 +119,10 @@ test('restarts a process that dies', async () => {
 });
 
 test('gives up after five deaths within a minute, also when it dies before it is ready', async () => {
-  const child = supervised(`console.log('up'); setTimeout(() => process.exit(1), 50);`);
+  const once = `const fs = require('fs'); if (fs.existsSync('up')) process.exit(1); fs.writeFileSync('up', '');`;
+  const child = supervised(once + server);
   await child.start();
+  process.kill(child.pid, 'SIGKILL');
   await until('it is abandoned', () => abandoned);
   expect(abandoned!.message).toMatch(/^child died 5 times within a minute; its log is /);
   expect(child.pid).toBe(0);

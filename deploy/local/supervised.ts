@@ -146,9 +146,10 @@ export function supervise(spec: ProcessSpec, context: SupervisorContext) {
         await restart(how);
       } catch (error) {
         if (signal.aborted || isStopping) return;
-        // After a Problem the process has died or was killed as not ready: `ended` reports the next death.
+        // After a Problem the process has died, was killed as not ready, or was not started: each counts as a death.
         if (!(error instanceof Problem))
           return context.onAbandoned(problem(`${name} cannot be started again: ${String(error)}`));
+        terminal.line(error.message);
       }
     }
   }

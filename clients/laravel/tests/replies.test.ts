@@ -17,8 +17,6 @@ const cleared: Reply = { status: 200, body: { success: true, keys_deleted: 1 } }
 
 let server: HttpServer | undefined;
 let requests: { path: string; authorization: string; body: string }[] = [];
-
-/** Connects the application to a platform. */
 const connect = (url: string, client: string, secret: string) =>
   php(
     `config(['platform.url' => '${url}', 'platform.client' => '${client}', 'platform.secret' => '${secret}']);`,
@@ -150,6 +148,7 @@ test('keeps a refused announcement in failed_jobs, and sends it after queue:retr
   expect(await log()).toMatch(`The announcement of webform ${id} was refused and is in failed_jobs.`);
   await connect(url, 'content-server', 'demo-secret');
   await php("Illuminate\\Support\\Facades\\Artisan::call('queue:retry', ['id' => ['all']]); work();");
+  expect([await waiting(), await failed()]).toEqual([[], []]);
   expect((await read('webform', id)).title).toBe('New');
 });
 

@@ -182,17 +182,19 @@ export function createClient({
     readSummary: (model: Model, id: number | string, options?: CallOptions): Promise<ContentSummary> =>
       ask('readContent', { model, id, view: 'summary' }, options),
 
-    /** Reads several records in this order. `missing` has the ids without a record. */
+    /** Reads several records in this order, each once. `missing` has the ids without a record. */
     async readMany(
       model: Model,
       ids: readonly number[],
       options?: CallOptions,
     ): Promise<{ items: ContentRecord[]; missing: number[] }> {
+      const unique = [...new Set(ids)];
       const items: ContentRecord[] = [];
       const missing: number[] = [];
-      for (let start = 0; start < ids.length; start += idsPerCall) {
-        const some = ids.slice(start, start + idsPerCall).join();
-        const page = await ask('listContent', { model, ids: some }, options);
+      const loggedIn = Promise.resolve(await currentLogin());
+      for (let start = 0; start < unique.length; start += idsPerCall) {
+        const some = unique.slice(start, start + idsPerCall).join();
+        const page = await ask('listContent', { model, ids: some }, options, loggedIn);
         items.push(...(page.items as ContentRecord[]));
         missing.push(...(page.missing ?? []));
       }
@@ -200,11 +202,14 @@ export function createClient({
     },
 
     /** Yields the changes of records in steps, and waits for more until the signal fires. */
-    follow: (options: FollowOptions = {}): AsyncGenerator<FollowStep, never> =>
-      followChanges(async (input) => {
-        const { body } = await sendAuthorized('listChanges', input, { signal: options.signal });
+    follow: (options: FollowOptions = {}): AsyncGenerator<FollowStep, never> => {
+      let loggedIn: Promise<string | undefined> | undefined;
+      return followChanges(async (input) => {
+        const login = await (loggedIn ??= currentLogin());
+        const { body } = await sendAuthorized('listChanges', input, { signal: options.signal }, login);
         return body;
-      }, options),
+      }, options);
+    },
 
     /** Uploads an image or a PDF. Reads a stream to its end first. */
     async upload(

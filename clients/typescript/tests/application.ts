@@ -94,7 +94,7 @@ export function servePage({ folder }: Awaited<ReturnType<typeof createApplicatio
     response.setHeader('Content-Type', isScript(request.url!) ? 'text/javascript' : 'text/html');
     response.end(await readFile(join(folder, request.url!)).catch(() => undefined));
   });
-  return server.listen(Number(new URL(pageOrigin()).port));
+  return server.listen(Number(new URL(pageOrigin()).port), 'localhost');
 }
 
 /** The result of a scenario. */

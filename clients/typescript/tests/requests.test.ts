@@ -24,6 +24,12 @@ test('puts the input into path, query, body or form, and refuses an id that name
   ]);
 });
 
+test('reads a duplicate id once', async () => {
+  fake = await startFake({ '/api/content/webform': [ok({ items: [] })] });
+  await fake.client.readMany('webform', [...Array.from({ length: 100 }, (_, index) => index + 1), 1]);
+  expect(fake.seen).toHaveLength(1);
+});
+
 test('names an operation that does not exist, and refuses a platform without a URL', async () => {
   expect(() => createClient({ url: 'nonsense' })).toThrow('Invalid URL');
   fake = await startFake({});

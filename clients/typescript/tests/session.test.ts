@@ -88,22 +88,26 @@ test('a logout during a refresh stays a logout, also if the platform is unreacha
   expect(storage.values.size).toBe(0);
 });
 
-test('a pending request and a pending logout never act for the next login', async () => {
+test('a pending request, a follow and a pending logout never act for the next login', async () => {
   const storage = newStorage();
   fake = await startFake(
     {
       '/api/login': [tokens(1), tokens(2)],
       '/api/logout': [slowly(ok({}), () => fake.client.login(credentials))],
       '/api/me': [slowly(busy), ok({ id: 2 })],
+      '/api/content/changes': [false, true].map((up_to_date) => ok({ items: [], up_to_date })),
     },
     { storage },
   );
   await fake.client.login(credentials);
+  const steps = fake.client.follow();
+  await steps.next();
   const pending = fake.client.request('me');
   await fake.client.logout();
   await expect(pending).rejects.toMatchObject({ code: 'token_required' });
   expect(await fake.client.isLoggedIn()).toBe(true);
   expect(await fake.client.request('me')).toEqual({ id: 2 });
+  await expect(steps.next()).rejects.toMatchObject({ code: 'token_required' });
 });
 
 test('an upload whose stream ends after the next login is not sent for that login', async () => {
