@@ -10,8 +10,6 @@ export interface Counts {
   passed: number;
   failed: number;
 }
-
-/** Selects the tests to run. */
 export interface Selection {
   /** Parts of paths; empty for all tests. */
   patterns: readonly string[];

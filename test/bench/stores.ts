@@ -15,7 +15,6 @@ export interface Stores {
   logs: string;
   /** Empty without Kafka. */
   kafka: string;
-  /** Versions that the stores report. */
   versions: Record<string, string>;
   stop(): Promise<void>;
 }

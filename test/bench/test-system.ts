@@ -39,9 +39,7 @@ export async function startTestSystem(auth: string, { light }: { light?: string 
   await until('the gateway is ready', () => isReady(port));
   return {
     gateway: `http://127.0.0.1:${port}`,
-    /** The internal listener of the gateway. */
     internal: `http://127.0.0.1:${port + internalPortOffset}`,
-    /** Process IDs of gateway and content-cache. */
     pids,
   };
 }

@@ -51,7 +51,7 @@ async function isSignedIn(page: Page): Promise<void> {
   expect(await page.locator('.narrow [role=alert]').allTextContents()).toEqual([]);
 }
 
-/** Creates a failed job of a class that no other test retries. */
+/** Creates a failed job of a class that no other test creates or retries on this stack: the page shows the newest. */
 const makeFailedJob = (error = 'as it was') => newFailedJob('invalid_event', error);
 
 beforeAll(async () => {

@@ -46,7 +46,8 @@ async function isAllowed(endpoint: contract.Endpoint, account: Account | undefin
     redirect: 'manual',
   });
   const text = await response.text();
-  if (response.status === 429) throw new Error(`${endpoint.name}: too many at once to tell`);
+  if ([429, 500, 502, 503, 504].includes(response.status))
+    throw new Error(`${endpoint.name} returned ${response.status}, which does not show rights`);
   if (response.status < 400) return true;
   const error = text.startsWith('{') ? (JSON.parse(text) as contract.ErrorEnvelope).error : '';
   return !forbidden.has(error);

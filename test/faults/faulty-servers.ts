@@ -10,8 +10,6 @@ export const text: Player = (client) =>
 
 export const bytes: Player = (client) =>
   void client.once('data', () => client.end(Buffer.from('1503010002022800ff00ff00ff00ff00', 'hex')));
-
-/** A web server with a constant reply. */
 function httpPlayer(status: number, type: string, body: string): Player {
   const server = createServer((request, response) => {
     request.resume();

@@ -15,7 +15,6 @@ export interface Answer {
   status: number;
   /** The error code, or another detail that distinguishes responses with the same status. */
   code?: string;
-  /** The X-Cache header. */
   cache?: string;
   ms: number;
   /** The reason why this response violates the contract. */
@@ -253,8 +252,6 @@ export const groups: Group[] = [
     .filter(({ name }) => !groupsByHand.some(({ service }) => service === name))
     .map(({ name }) => listOf(name)),
 ];
-
-/** Sends the group's request and measures the time. */
 export async function ask(group: Group, turn: Turn): Promise<Answer> {
   const start = performance.now();
   const answer = await group.ask(turn).catch((error: Error) => ({ status: 0, wrong: error.message }));

@@ -55,6 +55,7 @@ function contentServer(...args: string[]): string {
     cwd: ROOT,
     encoding: 'utf8',
     env: stack,
+    timeout: limitMs,
   });
 }
 
@@ -160,7 +161,8 @@ test('the printed commands work unchanged', () => {
   const printed = /To try.*:\n\n((?: {2}.*\n)+)/.exec(running().output())?.[1] ?? '';
   expect(printed.trim().split('\n')).toHaveLength(5);
   const script = `set -e\n${printed}`;
-  const { status, stdout, stderr } = spawnSync('bash', ['-c', script], { cwd: ROOT, encoding: 'utf8' });
+  const options = { cwd: ROOT, encoding: 'utf8', timeout: limitMs } as const;
+  const { status, stdout, stderr } = spawnSync('bash', ['-c', script], options);
   expect({ status, stderr, stdout }).toMatchObject({ status: 0 });
   expect(stdout.match(/^HTTP\/1\.1 200/gm)).toHaveLength(2);
   expect(stdout).toMatch(
@@ -182,7 +184,8 @@ test('the printed login at the identity service works unchanged', async () => {
   const code = end.searchParams.get('code')!;
   expect(await (await browser.go(end)).text()).toContain(code);
   const command = /^ {2}(curl .*code=)CODE$/m.exec(output)?.[1] + code;
-  expect(execFileSync('bash', ['-c', command], { encoding: 'utf8' })).toMatch(/^{"access_token":"eyJ/);
+  const reply = execFileSync('bash', ['-c', command], { encoding: 'utf8', timeout: limitMs });
+  expect(reply).toMatch(/^{"access_token":"eyJ/);
 });
 
 test('a second start reports that the stack already runs, and where', async () => {
@@ -217,7 +220,7 @@ test('restarts a service and a store that die, and updates the pids in stack.jso
 test('after kill -9 a start stops leftover processes, keeps edited data and runs without Kafka', async () => {
   const disable = ['run', 'admin', '--', 'disable-client', 'content-server'];
   const stack = { ...process.env, STACK_FILE: join(state, 'stack.json') };
-  execFileSync('npm', disable, { cwd: ROOT, env: stack });
+  execFileSync('npm', disable, { cwd: ROOT, env: stack, timeout: limitMs });
   const left = processesOf(state);
   process.kill(launcherPid(state), 'SIGKILL');
   expect(await running().ended).not.toBe(0);

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { tokenOf } from '../support/accounts.ts';
 import { admin } from '../support/admin.ts';
+import { withDatabase } from '../support/connections.ts';
 import { scrape } from '../support/metrics.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { deleteAccount, newPerson, type Person, placesWith, storedFiles } from '../support/personal-data.ts';
@@ -89,17 +89,16 @@ test('if one service is stopped, the others erase the person, and the metric nam
 });
 
 /** Runs statements on the server while nothing is connected to the platform's database. */
-async function exclusively(...statements: string[]): Promise<void> {
-  const client = new pg.Client(stack().logs);
-  await client.connect();
+function exclusively(...statements: string[]): Promise<void> {
   const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'platform'`;
-  try {
-    for (const statement of ['ALTER DATABASE platform ALLOW_CONNECTIONS false', end, ...statements])
-      await client.query(statement);
-  } finally {
-    await client.query('ALTER DATABASE platform ALLOW_CONNECTIONS true');
-    await client.end();
-  }
+  return withDatabase(stack().logs, async (client) => {
+    try {
+      for (const statement of ['ALTER DATABASE platform ALLOW_CONNECTIONS false', end, ...statements])
+        await client.query(statement);
+    } finally {
+      await client.query('ALTER DATABASE platform ALLOW_CONNECTIONS true');
+    }
+  });
 }
 
 test('replay-deletions deletes a person again who came back with a backup', async () => {

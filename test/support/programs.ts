@@ -1,4 +1,5 @@
-import { spawn } from 'node:child_process';
+import { afterAll } from '@jest/globals';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { internalPortOffset } from '@content-platform/contract';
@@ -15,6 +16,10 @@ interface ProgramOptions {
   root?: string;
 }
 
+const children: ChildProcess[] = [];
+// A failed test does not end its processes.
+afterAll(() => children.forEach((child) => child.kill('SIGKILL')));
+
 /** Starts a program of the repository with Node. The process ends by itself, or the caller ends it. */
 export function startProgram(file: string, options: ProgramOptions = {}) {
   const { args = [], env, flags = [], input = '', root = ROOT } = options;
@@ -22,6 +27,7 @@ export function startProgram(file: string, options: ProgramOptions = {}) {
     cwd: root,
     env: { ...bareEnvironment, ...env },
   });
+  children.push(child);
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const)
     child[name].on('data', (chunk: Buffer) => (output[name] += chunk.toString()));

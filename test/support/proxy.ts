@@ -78,7 +78,6 @@ export async function startProxy(to: URL, port = 0) {
   const url = new URL(to);
   url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    /** The server's URL through this proxy. */
     url: url.href,
     /** Closes every connection, including each new one at once. */
     cut: () => become((client) => client.destroy()),

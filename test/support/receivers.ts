@@ -42,7 +42,6 @@ export async function startReceivers() {
       smtpUrl: `smtp://${login}@localhost:${mail.port}`,
       mailFrom: 'platform@example.com',
     },
-    /** File with the certificate of the mail server. */
     certificate,
     slackTexts,
     mails: mail.mails,

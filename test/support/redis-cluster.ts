@@ -8,8 +8,6 @@ export type ClusterMember = Awaited<ReturnType<typeof startNode>>;
 const slotCount = 16_384;
 /** Silence after which a replica takes over, in ms: 2 s longer than the lag that tests allow. */
 const nodeTimeoutMs = 3_000;
-
-/** Starts a Redis Cluster for one test. */
 export async function startCluster({
   primaries: count = 3,
   replicas: each = 1,

@@ -29,7 +29,6 @@ afterAll(async () => {
 });
 
 const hex = (bytes: number) => randomBytes(bytes).toString('hex');
-/** Returns a trace context from another system. */
 function foreignTrace() {
   const traceId = hex(16);
   return { traceId, traceparent: `00-${traceId}-${hex(8)}-01` };
