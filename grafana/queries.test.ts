@@ -54,8 +54,6 @@ async function asGrafana(): Promise<pg.Pool> {
   [url.username, url.password] = ['grafana', password!];
   return new pg.Pool({ connectionString: url.href, max: 1 });
 }
-
-/** Replaces Grafana's variables. */
 const withValues = (expression: string) =>
   expression.replaceAll('$__rate_interval', '1m').replaceAll('$service', 'content-cache');
 

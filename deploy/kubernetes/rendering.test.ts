@@ -8,8 +8,6 @@ import { render } from './testing/render.ts';
 import type { Resource } from './testing/resources.ts';
 
 const folders = ['base', 'overlays/production'].map((name) => join(import.meta.dirname, name));
-
-/** The module with the types of an apiVersion. */
 const typesOf = (apiVersion: string) =>
   apiVersion === 'v1' ? 'core/v1' : apiVersion.replace('.k8s.io/', '/');
 

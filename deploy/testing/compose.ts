@@ -27,8 +27,6 @@ interface Compose {
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
 export const composeText = read('docker-compose.yml');
 export const compose = parse(composeText, { merge: true }) as Compose;
-/** The override that publishes PostgreSQL and Kafka. */
 export const hostAccessText = read('deploy/compose/host-access.yml');
 export const hostAccess = parse(hostAccessText) as Compose;
-/** The override that adds Caddy. */
 export const edgeText = read('deploy/compose/edge.yml');
