@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders, RequestListener, Server } from 'node:http';
 import { endpoints as contractEndpoints, health, type Endpoint } from '@content-platform/contract';
 import { beginSpan, inSpan, methodLabel, requestId, type TokenVerifier } from '@content-platform/chassis';
-import { authenticate, createAllowlist, findEndpoint, limitBody } from './guard/access.ts';
+import { authenticate, createAllowlist, createBodyLimit, findEndpoint } from './guard/access.ts';
 import { cors, createCorsHeaders, securityHeaders } from './guard/browser-headers.ts';
 import { createClientAddress, createHeadCheck, readTarget } from './guard/head.ts';
 import { createLoadShedding } from './guard/load-shedding.ts';
@@ -98,7 +98,7 @@ export function createGateway(options: GatewayOptions) {
     findEndpoint(allowlist), // 404, 405
     authenticate(options.tokens, limits), // 401, 403
     (_request, response) => limits.count(response), // 429
-    limitBody, // 413, 415
+    createBodyLimit(), // 413, 415, 503
     answerEndpoint(endpoints, ({ name, service }) => ownEndpoints[name] ?? upstreams.get(service)?.forward),
   ];
 

@@ -6,13 +6,15 @@ import {
   bodyTooLarge,
   checkBodyHeaders,
   comparePaths,
+  createSemaphore,
   hasBody,
   HttpError,
   methodNotAllowed,
   requestMethods,
   type TokenVerifier,
+  unavailable,
 } from '@content-platform/chassis';
-import type { GatewayRequest, RequestContext, Step } from '../request-context.ts';
+import { type GatewayRequest, onFinished, type RequestContext, type Step } from '../request-context.ts';
 import type { RateLimits } from './rate-limit.ts';
 
 type Methods = ReadonlyMap<string, Endpoint>;
@@ -116,16 +118,33 @@ function countBody(request: GatewayRequest, maxBytes: number): Duplex {
   return request.pipe(counted);
 }
 
+/** Bodies of more bytes are large. */
+const largeBytes = 1_000_000;
+/** Large bodies in memory: one caller may send 100 requests at a time, with 9 MB each. */
+const maxLarge = 8;
+
 /**
  * Accepts the contract's kinds and sizes of body. Bodies are buffered, so that a slow client occupies no connection to
- * a service and no incomplete body reaches it. Uploads are streamed.
+ * a service and no incomplete body reaches it; throws 503 if many are large. Uploads are streamed.
  */
-export const limitBody: Step = (request, { locals: context }) => {
-  if (!hasBody(request)) return;
-  const { body } = context.endpoint!;
-  if (!body) throw new HttpError('malformed_request', 'The endpoint accepts no body.');
-  if (checkBodyHeaders(request, body) !== 'multipart')
-    return readBody(request, body.maxBytes).then((whole) => void (context.body = whole));
-  context.bodyStream = countBody(request, body.maxBytes);
-  request.once('end', () => (context.bodyEndedAt = performance.now()));
-};
+export function createBodyLimit(): Step {
+  const large = createSemaphore(maxLarge);
+
+  return (request, response) => {
+    const { locals: context } = response;
+    if (!hasBody(request)) return;
+    const { body } = context.endpoint!;
+    if (!body) throw new HttpError('malformed_request', 'The endpoint accepts no body.');
+    if (checkBodyHeaders(request, body) !== 'multipart') {
+      if (response.destroyed) return false;
+      if (Math.min(body.maxBytes, Number(request.headers['content-length'] ?? Infinity)) > largeBytes) {
+        const release = large.tryAcquire();
+        if (!release) throw unavailable('Too many large bodies are being received. Retry later.');
+        onFinished(response, release);
+      }
+      return readBody(request, body.maxBytes).then((whole) => void (context.body = whole));
+    }
+    context.bodyStream = countBody(request, body.maxBytes);
+    request.once('end', () => (context.bodyEndedAt = performance.now()));
+  };
+}

@@ -5,6 +5,7 @@ import { json, text } from 'node:stream/consumers';
 import type { ErrorEnvelope } from '@content-platform/contract';
 import { statusOf } from '../../test/support/raw-http.ts';
 import { until } from '../../test/support/wait.ts';
+import { machineToken } from '../testing/tokens.ts';
 import { useTestGateway } from '../testing/use-test-gateway.ts';
 
 const limit = 16_384;
@@ -63,6 +64,13 @@ test('refuses a body that is one byte too large and forwards nothing of it', asy
   expect(await post({ ...asJson, 'Content-Length': limit + 1 }, whole, 'x')).toMatchObject({ status: 413 });
   expect(await post(asJson, whole, 'x')).toMatchObject({ status: 413, error: 'payload_too_large' });
   expect(fixture.upstream.received).toEqual([]);
+});
+
+test('refuses a ninth body of megabytes while eight arrive', async () => {
+  const head = rawPost(9_000_000).replace('/api/login', '/api/admin/devices/feedback');
+  const token = `Authorization: Bearer ${machineToken('push', 'devices:manage')}`;
+  const all = Array.from({ length: 9 }, () => fixture.open(head.replace('Host: x', `Host: x\r\n${token}`)));
+  await until('one is refused', () => all.some(({ received }) => received().includes('service_unavailable')));
 });
 
 test('sends the error to a client that sends 20 MB before it reads', async () => {

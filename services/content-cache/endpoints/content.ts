@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  actorOf,
   type Caller,
   createSemaphore,
   currentContext,
@@ -86,22 +87,36 @@ export function readContent(deps: ContentDeps): Handler<typeof contract.readCont
 const maxListsAtATime = 4;
 /** Length of all lists that clients have not received yet: more would exhaust the memory of the process. */
 const maxUnsent = 64e6;
+/** Of the lists of one caller: a caller who reads slowly must not keep others from reading. */
+const maxUnsentOfCaller = maxUnsent / 2;
 
 /** Returns a function that builds the text of a list. It throws 503 while clients have yet to receive large lists. */
 function createListLimit() {
   const builds = createSemaphore(maxListsAtATime);
   let unsent = 0;
+  const unsentOf = new Map<string, number>();
+  const tooMany = () => unavailable('Too many large lists are being sent. Retry later.');
 
-  return async (build: () => Promise<string>, signal: AbortSignal): Promise<string> => {
+  function count(caller: string, length: number): void {
+    unsent += length;
+    const own = (unsentOf.get(caller) ?? 0) + length;
+    if (own > 0) unsentOf.set(caller, own);
+    else unsentOf.delete(caller);
+  }
+
+  return async (build: () => Promise<string>, by: Caller, signal: AbortSignal): Promise<string> => {
     const body = await builds.run(() => {
-      if (unsent > maxUnsent) throw unavailable('Too many large lists are being sent. Retry later.');
+      if (unsent > maxUnsent) throw tooMany();
       return build();
     }, signal);
     if (signal.aborted) return body;
     const { length } = body;
-    unsent += length;
+    const caller = actorOf(by);
+    const own = unsentOf.get(caller) ?? 0;
+    if (own > 0 && own + length > maxUnsentOfCaller) throw tooMany();
+    count(caller, length);
     // The signal is also aborted when the reply was sent.
-    signal.addEventListener('abort', () => (unsent -= length), { once: true });
+    signal.addEventListener('abort', () => count(caller, -length), { once: true });
     return body;
   };
 }
@@ -135,7 +150,7 @@ export function listContent(deps: ContentDeps): Handler<typeof contract.listCont
     if (last.model !== model) throw invalidCursor('cursor');
     const build = () =>
       ids ? readIds(model, [...new Set(ids)], view) : readPage(model, view, limit, last.id);
-    return { status: 200, body: (await limited(build, signal())) as never };
+    return { status: 200, body: (await limited(build, caller, signal())) as never };
   };
 }
 

@@ -47,6 +47,7 @@ export async function startTestService(options: TestServiceOptions) {
     /** Signs a token of a machine client with these scopes. */
     token: tokens.token,
     userToken: tokens.userToken,
+    tokenOf: tokens.tokenOf,
     log,
     /** Returns the scraped value of a series: `name` or `name{label="value"}`. */
     async metric(series: string): Promise<number> {

@@ -29,6 +29,7 @@ export async function createTestTokens() {
     token: (...scopes: string[]) => sign('cms', { client_id: 'cms' }, scopes),
     /** Signs a token of user 7. */
     userToken: (...scopes: string[]) => sign('7', { sid: '1' }, scopes),
+    tokenOf: (user: number) => sign(String(user), { sid: '1' }, []),
     close,
   };
 }
