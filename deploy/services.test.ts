@@ -10,8 +10,6 @@ const read = (...path: string[]) => readFileSync(join(ROOT, ...path), 'utf8');
 const changelog = read('CHANGELOG.md');
 const kubernetes = read('docs', 'operations', 'kubernetes.md');
 const scaling = read('docs', 'operations', 'scaling.md');
-
-/** Expected fields of a service in docker-compose.yml. */
 function wantedInCompose(service: Service): Record<string, string> {
   const kafka = service.stores.includes('kafka') && { KAFKA_BROKERS: 'kafka:9092' };
   const environment = { ...composeSettings(service), ...kafka };

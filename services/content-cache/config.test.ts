@@ -1,12 +1,13 @@
 import { expect, test } from '@jest/globals';
 import { readConfig } from '@content-platform/chassis';
+import { models } from '@content-platform/contract';
 import { contentCacheConfig } from './config.ts';
 
-const models = 'a list of webform, pathway, accesscode, condition, separated by commas';
+const modelNames = `a list of ${models.join(', ')}, separated by commas`;
 
 test.each([
   ['KAFKA_BROKERS', 'one:9092,two', 'addresses host:port, separated by commas'],
-  ['CONTENT_RESTRICTED_MODELS', 'accesscode,letter', models],
+  ['CONTENT_RESTRICTED_MODELS', 'accesscode,letter', modelNames],
 ])('refuses %s=%s', (name, value, allowed) => {
   const env = {
     DATABASE_URL: 'postgres://u@127.0.0.1/x',

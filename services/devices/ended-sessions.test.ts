@@ -7,8 +7,6 @@ import { followEndedSessions } from './ended-sessions.ts';
 import { openDevices } from './testing/devices.ts';
 
 const own = useStarted(openDevices, ({ close }) => close());
-
-/** Auth's feed. */
 let ended: { position: number; sessionId: number }[];
 let available: boolean;
 let stop: () => Promise<void>;

@@ -15,7 +15,6 @@ import { receiveFile, type ReceivedFile } from './receive-file.ts';
 let folder: string;
 let server: HttpServer;
 let path: string;
-/** The result of each request. */
 const ends: (ReceivedFile | Error)[] = [];
 let count = 0;
 beforeAll(async () => {

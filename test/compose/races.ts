@@ -10,8 +10,6 @@ import { compose } from './docker.ts';
 export const traffic = { readsPerSecond: 40, changesPerSecond: 3 };
 
 export const untilWell = () => until('all is well', isWell, 120_000);
-
-/** Closes the connections of a test file that races. */
 export const closeAfterRaces = () =>
   afterAll(async () => {
     await closeEvents();

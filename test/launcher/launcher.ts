@@ -62,8 +62,6 @@ export function processesOf(state: string): Record<string, Identity> {
 
 /** Returns the pid of the launcher itself, which is a child of npm and the bootstrap. */
 export const launcherPid = (state: string): number => readJson<Identity>(join(state, 'launcher.json'))!.pid;
-
-/** Returns the names of the processes that still run. */
 export function alive(processes: Record<string, Identity>): string[] {
   return Object.keys(processes).filter((name) => isRunning(processes[name]!));
 }

@@ -25,8 +25,6 @@ export async function newPerson(client: Client) {
   return { id, email, password, admin: token };
 }
 export type NewPerson = Awaited<ReturnType<typeof newPerson>>;
-
-/** Sends passwords in every wrong way. */
 export async function passwords(client: Client, person: NewPerson): Promise<void> {
   const { keep, send, ask } = client;
   const { email, password, id } = person;
@@ -240,8 +238,6 @@ export async function identityLogin(client: Client, subject: string): Promise<vo
   const { logout_url } = await ask<{ logout_url: string }>(200, '/api/identity/logout', leave);
   keep('ID token', new URL(logout_url).searchParams.get('id_token_hint')!);
 }
-
-/** Signs in to /pulse and uses its cookie. */
 export async function pulse(client: Client): Promise<void> {
   const { keep, send, ask } = client;
   const page = { Origin: stack().gateway, Accept: 'text/html' };

@@ -32,7 +32,6 @@ export async function startAlertmanager(receivers: Receivers, certificate?: stri
   const server = await startServer(alertmanager, args, `http://${address}/-/ready`, env);
   return {
     address,
-    /** Sends alerts, as Prometheus does. */
     send: (alerts: readonly object[]): Promise<Response> =>
       fetch(`http://${address}/api/v2/alerts`, {
         method: 'POST',

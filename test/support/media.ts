@@ -32,8 +32,6 @@ export const newPdf = (): Bytes =>
 export const fileOf = (bytes: Bytes, name = 'image.jpg'): { file: File } => ({
   file: new File([bytes], name),
 });
-
-/** Uploads a file. Throws if the platform refuses. */
 export async function uploaded(token: string, bytes: Bytes, name?: string): Promise<contract.MediaFile> {
   return (await accepted(call(stack().gateway, contract.upload, { body: fileOf(bytes, name), token }))).body;
 }

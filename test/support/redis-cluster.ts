@@ -62,7 +62,6 @@ export async function startCluster({
       moved += keys.length;
     }
   }
-  /** Assigns the slot to its new owner. */
   async function endMove(slot: number, from: ClusterMember, to: ClusterMember): Promise<void> {
     // The new owner first: until the others know, the old owner redirects their requests to the new one.
     await to.admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id);

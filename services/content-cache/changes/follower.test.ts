@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { createLogger, createMetrics } from '@content-platform/chassis';
-import { clearModel, clearPattern, type Model } from '@content-platform/contract';
+import { clearModel, clearPattern, type Model, models } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { withDatabase } from '../../../test/support/connections.ts';
 import { untilBlocked } from '../../../test/support/locks.ts';
@@ -275,7 +275,7 @@ describe('one check', () => {
     expect(failures).toBe(2);
   });
 
-  const all = ['webform:*', 'pathway:*', 'accesscode:*', 'condition:*'];
+  const all = models.map((model) => `${model}:*`);
   test.each([
     ['a restore or a failover', `UPDATE content.change_epoch SET origin = ''`],
     ['a TRUNCATE of a model', 'TRUNCATE content.condition'],

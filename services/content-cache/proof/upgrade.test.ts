@@ -96,7 +96,6 @@ function startTraffic(processes: ReleaseProcess[]) {
   })();
   return {
     failures,
-    /** Waits for that many more rounds. */
     async more(count: number) {
       const wanted = rounds + count;
       await until(`${count} more rounds`, () => rounds >= wanted || failures.length > 0, 60_000);

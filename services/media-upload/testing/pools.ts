@@ -40,7 +40,6 @@ export async function createTestPool(options: Partial<PoolOptions> = {}) {
 
   return {
     ...pool,
-    /** The log lines of the pool. */
     log,
     jobOf,
     /** Processes these bytes; the variants stay until the pool is closed. */

@@ -33,8 +33,6 @@ export const records = 4;
 
 /** Many records: a sweep needs several pages. */
 const OTHER_KEYS = 12_000;
-
-/** One server for all caches. */
 async function alone(settings: Record<string, string>, kinds: RedisFault[]): Promise<Stage> {
   const redis = await startRedis(settings);
   const { url, admin, stop } = redis;
