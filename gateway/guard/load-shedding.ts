@@ -176,6 +176,7 @@ export function createLoadShedding(options: LoadSheddingOptions) {
     });
   }
 
+  /** Whether the next request is refused. A late request leaves room for those that can be answered in time. */
   function isFull(now: number, isLate: boolean): boolean {
     if (now - emptyAt < burstMs && queue.length < burstQueue) return false;
     return queue.length >= queueLimit() * (isLate ? lateShare : 1);

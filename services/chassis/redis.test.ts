@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { tracingChannel } from 'node:diagnostics_channel';
 import { startProxy } from '../../test/support/proxy.ts';
 import { startRedis } from '../../test/support/redis-server.ts';
@@ -8,23 +8,31 @@ import { createLogger } from './logger.ts';
 import { createRedis } from './redis.ts';
 import { sentSpans } from './testing/sent-spans.ts';
 
-test('leaves a connection whose server is gone, and connects again', async () => {
+let server: Awaited<ReturnType<typeof startRedis>>;
+beforeAll(async () => void (server = await startRedis()));
+afterAll(() => server.stop());
+
+test('the commands of two requests are in their own traces', async () => {
   sentSpans();
-  const server = await startRedis();
-  const proxy = await startProxy(new URL(server.url));
-  const redis = createRedis(proxy.url, createLogger('test', 'silent'));
-  const responds = () => redis.ping().then(() => true);
-  await until('it is connected', responds);
+  const redis = createRedis(server.url, createLogger('test', 'silent'));
+  await until('it is connected', () => redis.ping());
   const traces: unknown[] = [];
   tracingChannel('ioredis:command').start.subscribe(() => void traces.push(activeSpan()?.traceId));
   const requests = ['a', 'b'].map((name) => beginSpan(name, { kind: 'server' })!);
   await Promise.all(requests.map((span) => inSpan(span, () => redis.ping())));
+  redis.disconnect();
   expect(traces).toEqual(requests.map(({ traceId }) => traceId));
+});
+
+test('leaves a connection whose server is gone, and connects again', async () => {
+  const proxy = await startProxy(new URL(server.url));
+  const redis = createRedis(proxy.url, createLogger('test', 'silent'));
+  const responds = () => redis.ping().then(() => true);
+  await until('it is connected', responds);
   proxy.lose();
   await expect(redis.ping()).rejects.toThrow('timed out');
   // Without a limit for the connection, TCP keeps it for a quarter of an hour.
   await until('it responds again', responds, 20_000);
   redis.disconnect();
   await proxy.close();
-  await server.stop();
 });

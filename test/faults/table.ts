@@ -32,7 +32,7 @@ const backLimits = [10, 30, 60, 120];
 const limitOf = (ms: number, among: readonly number[]): number =>
   among.find((seconds) => ms <= seconds * 1_000) ?? Infinity;
 
-/** What one run has measured; times are in ms. */
+/** The measurements of one run; times are in ms. */
 export interface Measured {
   /** Each group's first and later response. */
   answers: Record<string, readonly (readonly [text: string, ms: number])[]>;

@@ -87,7 +87,7 @@ export function readContent(deps: ContentDeps): Handler<typeof contract.readCont
 const maxListsAtATime = 4;
 /** Length of all lists that clients have not received yet: more would exhaust the memory of the process. */
 const maxUnsent = 64e6;
-/** Of the lists of one caller: a caller who reads slowly must not keep others from reading. */
+/** Limit for the lists of one caller, so that a caller who reads slowly does not block the others. */
 const maxUnsentOfCaller = maxUnsent / 2;
 
 /** Returns a function that builds the text of a list. It throws 503 while clients have yet to receive large lists. */
