@@ -8,7 +8,7 @@ const installed = (program: string): string => join(ROOT, 'node_modules', '.bin'
 const checks: Record<string, [command: string, ...args: string[]]> = {
   types: [installed('tsc'), '--noEmit', '-p', '.'],
   lint: [installed('oxlint'), '--deny-warnings'],
-  format: [installed('prettier'), '--check', '--log-level', 'warn', '.'],
+  format: [installed('oxfmt'), '--check'],
   'generated files': [process.execPath, join(ROOT, 'deploy/render/render.ts'), '--check'],
   'lock file': ['npm', 'ci', '--dry-run', '--ignore-scripts', '--no-audit', '--no-fund'],
 };

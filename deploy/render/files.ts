@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { format, resolveConfig } from 'prettier';
+import { format } from 'oxfmt';
 import { services } from '@content-platform/contract';
+import options from '../../.oxfmtrc.json' with { type: 'json' };
 import { ROOT } from '../local/config.ts';
 import { configurationPage } from './configuration.ts';
 import { manifests } from './kubernetes.ts';
@@ -38,10 +39,13 @@ function withList([file, pattern, list]: List): string {
 
 /** Yields the path and text of every generated file. Write each before you ask for the next, which may read it. */
 export async function* renderFiles(): AsyncGenerator<[file: string, text: string]> {
-  const options = await resolveConfig(join(ROOT, 'package.json'));
   // Tables of Markdown stay unpadded.
-  const formatted = (file: string, text: string) =>
-    file.endsWith('.md') ? text : format(text, { ...options, filepath: file });
+  const formatted = async (file: string, text: string) => {
+    if (file.endsWith('.md')) return text;
+    const { code, errors } = await format(file, text, options);
+    if (errors[0]) throw new Error(`${file}: ${errors[0].message}`);
+    return code;
+  };
   for (const [file, text] of Object.entries(wholeFiles)) yield [file, await formatted(file, text())];
   for (const list of lists) yield [list[0], await formatted(list[0], withList(list))];
   for (const [file, text] of Object.entries(renderResults()))

@@ -12,8 +12,7 @@ export interface FramingCase {
    * `lenient`: is refused, or arrives with this body. `refused`: ambiguous or malformed; nothing of it arrives.
    * `answered`: unambiguous, but the gateway refuses it itself.
    */
-  outcome:
-    { kind: 'clean' | 'lenient'; body: string; ends?: boolean } | { kind: 'refused' } | { kind: 'answered' };
+  outcome: { kind: 'clean' | 'lenient'; body: string; ends?: boolean } | { kind: 'refused' | 'answered' };
 }
 
 interface Carrier {

@@ -633,7 +633,13 @@ export interface Operations {
   deleteFailedJobs: {
     input: {
       class?:
-        'not_json' | 'empty' | 'too_large' | 'unknown_model' | 'invalid_event' | 'events_lost' | undefined;
+        | 'not_json'
+        | 'empty'
+        | 'too_large'
+        | 'unknown_model'
+        | 'invalid_event'
+        | 'events_lost'
+        | undefined;
       state?: 'open' | 'retried' | undefined;
       model?: Model | undefined;
       /** Select jobs that failed at this time or later. */
@@ -647,7 +653,13 @@ export interface Operations {
   listFailedJobs: {
     input: {
       class?:
-        'not_json' | 'empty' | 'too_large' | 'unknown_model' | 'invalid_event' | 'events_lost' | undefined;
+        | 'not_json'
+        | 'empty'
+        | 'too_large'
+        | 'unknown_model'
+        | 'invalid_event'
+        | 'events_lost'
+        | undefined;
       state?: 'open' | 'retried' | undefined;
       model?: Model | undefined;
       /** Select jobs that failed at this time or later. */
@@ -755,7 +767,13 @@ export interface Operations {
   retryFailedJobs: {
     input: {
       class?:
-        'not_json' | 'empty' | 'too_large' | 'unknown_model' | 'invalid_event' | 'events_lost' | undefined;
+        | 'not_json'
+        | 'empty'
+        | 'too_large'
+        | 'unknown_model'
+        | 'invalid_event'
+        | 'events_lost'
+        | undefined;
       model?: Model | undefined;
       /** Count only. */
       dry_run?: boolean | undefined;
