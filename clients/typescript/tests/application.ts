@@ -97,7 +97,6 @@ export function servePage({ folder }: Awaited<ReturnType<typeof createApplicatio
   return server.listen(Number(new URL(pageOrigin()).port), 'localhost');
 }
 
-/** The result of a scenario. */
 export const expected = ({ email, pdf }: Record<string, unknown>) => ({
   user: email,
   title: expect.stringMatching(/^(First|Edited)$/),

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import { pauseAfter } from '../src/retry.ts';
 import { createClient, PlatformError } from '../src/index.ts';
 import { until, within } from '../../../test/support/wait.ts';
@@ -8,6 +8,7 @@ let fake: Fake;
 afterEach(() => fake?.server.close());
 
 test('puts the input into path, query, body or form, and refuses an id that names another path', async () => {
+  const timers = jest.spyOn(globalThis, 'setTimeout');
   const paths = ['/api/letters', '/api/content/webform/a%2Fb', '/api/admin/users/7', '/api/upload'];
   fake = await startFake(Object.fromEntries(paths.map((path) => [path, [ok({ items: [] })]])));
   await fake.client.request('listLetters', { state: 'open', limit: 2, cursor: undefined });
@@ -22,6 +23,9 @@ test('puts the input into path, query, body or form, and refuses an id that name
     { body: '{"name":"N"}', headers: { 'x-request-id': 'mine', 'content-type': 'application/json' } },
     { body: expect.stringMatching(/name="file"; filename="a\.pdf"[^]*%PDF-1/) },
   ]);
+  await fake.client.request('readVariant', { id: 1, variant: 'thumb' }).catch(() => undefined);
+  expect(timers.mock.calls.filter(([, ms]) => ms === 260_000)).toHaveLength(3);
+  timers.mockRestore();
 });
 
 test('reads a duplicate id once', async () => {

@@ -1,5 +1,4 @@
 // What an app does, on Node and in a browser: import it with the package, and call it with a new user.
-/** Calls `fetch` and counts the refreshes. */
 function countingFetch(counts) {
   return (url, init) => {
     if (url.endsWith('/api/token')) counts.refreshes += 1;
