@@ -34,6 +34,7 @@ test('without its dependencies, starts, is not ready, refuses requests, and exit
     'rate_limited_total{route="/api/content/:model/:id"} 0',
     'slow_requests_total{route="/api/login"} 0',
     'http_request_duration_seconds_count{service="gateway",method="GET",route="/api/me",status="200"} 0',
+    'http_request_duration_seconds_count{service="gateway",method="GET",route="/api/me",status="503"} 0',
   ]) {
     expect(metrics).toContain(series);
   }

@@ -47,10 +47,11 @@ export function createGatewayMetrics(
     rateLimited.inc({ route }, 0);
     slowRequests.inc({ route }, 0);
     latencyLimit.set({ method, route, class: latencyClass }, latencyLimits[latencyClass]);
+    // `responses` has no failures, and the alerts on them would miss the first of each route. Most are 503.
+    metrics.requestDuration.zero({ service: metrics.service, method, route, status: '503' });
     if (latencyClass !== 'upload') continue;
-    for (const status of Object.keys(responses)) {
+    for (const status of Object.keys(responses))
       responseDuration.zero({ service: metrics.service, method, route, status });
-    }
   }
   for (const service of services) {
     for (const reason of upstreamReasons) upstreamErrors.inc({ service, reason }, 0);

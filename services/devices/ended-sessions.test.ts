@@ -52,9 +52,8 @@ test('continues where it was after auth was unavailable, also over several pages
     devices.forEach(({ sessionId }, index) => end(index + 1, sessionId));
     await until('a failure was logged', () => own.log.join().includes('ended sessions not read'));
     available = true;
-    for (const { userId } of devices) {
+    for (const { userId } of devices)
       await until('the device was deleted', async () => (await countOf(userId)) === 0);
-    }
     expect(await own.devices.endedSessionPosition()).toBe(5);
   }));
 

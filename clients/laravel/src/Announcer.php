@@ -21,8 +21,16 @@ class Announcer
     /** @param ?array<int, ?string> $changes as in AnnounceChange; null: all records of the model */
     public function changed(ConnectionInterface $connection, string $model, ?array $changes): void
     {
-        $this->add($connection, $model, $changes ?? ['*' => null]);
+        foreach ($changes ?? ['*' => null] as $id => $change) {
+            $this->pending[$connection->getName()][$connection->transactionLevel()][$model][$id] = $change;
+        }
         $this->queueCommitted();
+    }
+
+    /** Handles TransactionBeginning: its rollback must not undo the changes of a transaction that has ended before. */
+    public function begun(object $event): void
+    {
+        $this->leaveTransactions($event->connection->getName(), $event->connection->transactionLevel() - 1);
     }
 
     /** Handles TransactionCommitted, and TransactionRolledBack, which undoes the changes of the transaction. */
@@ -37,25 +45,13 @@ class Announcer
         $this->queueCommitted();
     }
 
-    private function add(ConnectionInterface $connection, string $model, array $changes): void
+    /** Moves the changes of transactions that have ended to the outer transaction, which has this level. */
+    private function leaveTransactions(string $name, int $outer): void
     {
-        foreach ($changes as $id => $change) {
-            $this->pending[$connection->getName()][$connection->transactionLevel()][$model][$id] = $change;
-        }
-    }
-
-    /** Moves the changes of transactions that have ended to the outer transaction. */
-    private function leaveTransactions(): void
-    {
-        foreach ($this->pending as $name => $levels) {
-            $connection = DB::connection($name);
-            foreach ($levels as $level => $models) {
-                if ($level > $connection->transactionLevel()) {
-                    unset($this->pending[$name][$level]);
-                    foreach ($models as $model => $changes) {
-                        $this->add($connection, $model, $changes);
-                    }
-                }
+        foreach ($this->pending[$name] ?? [] as $level => $models) {
+            if ($level > $outer) {
+                unset($this->pending[$name][$level]);
+                $this->pending[$name][$outer] = array_replace_recursive($this->pending[$name][$outer] ?? [], $models);
             }
         }
     }
@@ -66,7 +62,9 @@ class Announcer
      */
     public function queueCommitted(): void
     {
-        $this->leaveTransactions();
+        foreach (array_keys($this->pending) as $name) {
+            $this->leaveTransactions($name, DB::connection($name)->transactionLevel());
+        }
         $queue = config('queue.connections.'.(config('platform.queue_connection') ?? config('queue.default')));
         $database = ($queue['driver'] ?? '') === 'database' ? DB::connection($queue['connection'] ?? null) : null;
         if ($database && $database->transactionLevel() > 0) {

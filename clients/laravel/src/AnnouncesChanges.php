@@ -22,7 +22,7 @@ trait AnnouncesChanges
     /** Name of the model on the platform: $platformModel, or the name of the class in lower case. */
     public function platformModel(): string
     {
-        return $this->platformModel ?? strtolower(class_basename($this));
+        return property_exists($this, 'platformModel') ? $this->platformModel : strtolower(class_basename($this));
     }
 
     protected function newBaseQueryBuilder()

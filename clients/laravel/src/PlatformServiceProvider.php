@@ -2,7 +2,7 @@
 
 namespace ContentPlatform\Laravel;
 
-use Illuminate\Database\Events\{TransactionCommitted, TransactionRolledBack};
+use Illuminate\Database\Events\{TransactionBeginning, TransactionCommitted, TransactionRolledBack};
 use Illuminate\Support\ServiceProvider;
 
 class PlatformServiceProvider extends ServiceProvider
@@ -19,6 +19,8 @@ class PlatformServiceProvider extends ServiceProvider
         $events = [TransactionCommitted::class, TransactionRolledBack::class];
         // Resolved late: Octane gives each request an application of its own, and the dispatcher keeps the first one.
         $this->app['events']->listen($events, static fn (object $event) => app(Announcer::class)->ended($event));
+        $begun = static fn (object $event) => app(Announcer::class)->begun($event);
+        $this->app['events']->listen(TransactionBeginning::class, $begun);
         $this->app->terminating(static fn () => app(Announcer::class)->queueCommitted());
         $this->publishes([__DIR__.'/../config/platform.php' => $this->app->configPath('platform.php')], 'platform-config');
         $this->commands([CheckCommand::class, ClearCommand::class]);

@@ -157,13 +157,17 @@ test.each([
 
 test('a committed change is announced at the end of the request, even if a callback of the commit fails', async () => {
   const [id] = (await create()) as [number];
-  const failing = php(`DB::connection('platform')->transaction(function () {
-      Webform::find(${id})->update(['title' => 'New']);
+  const change = `DB::connection('platform')->transaction(function () {
+      Webform::whereKey(${id})->update(['title' => 'New']);
       DB::connection('platform')->afterCommit(fn () => throw new LogicException);
-    });`);
-  await expect(failing).rejects.toThrow('LogicException');
+    });`;
+  await expect(php(change)).rejects.toThrow('LogicException');
   await php('app()->terminate();');
   expect(await announced()).toEqual(webform([id, 'updated']));
+  await expect(php(change)).rejects.toThrow('LogicException');
+  // The next transaction's rollback does not undo the change.
+  await php("DB::connection('platform')->beginTransaction(); DB::connection('platform')->rollBack();");
+  expect(await announced()).toHaveLength(2);
 });
 
 test("queues the announcement when the application's own transaction ends, on commit as well", async () => {
@@ -248,15 +252,19 @@ test.each([
   expect(await announced()).toEqual(webform([ids[0], change], [ids[1], change]));
 });
 
-test("the application's own model with an auto-incrementing key announces the given id", async () => {
+test("the application's own model announces the given id, and has the name of its class by default", async () => {
   const id = freshId();
   await php(`Form::create(['id' => ${id}, 'title' => 'New', 'body' => '{}']);`);
   expect(await announced()).toEqual(webform([id, 'created']));
+  const model =
+    'class Own extends Illuminate\\Database\\Eloquent\\Model { use ContentPlatform\\Laravel\\AnnouncesChanges; }';
+  expect(await php(`${model} return (new Own)->platformModel();`)).toBe('own');
 });
 
-test('a bulk change that matches nothing is not announced', async () => {
+test('announces nothing for a bulk change that matches nothing, and for an empty list of ids', async () => {
   await php(
-    `Webform::where('id', ${freshId()})->update(['title' => 'New']); Webform::where('id', ${freshId()})->delete();`,
+    `Webform::where('id', ${freshId()})->update(['title' => 'New']); Webform::where('id', ${freshId()})->delete();
+    Webform::announce(...[]); Webform::whereIn('id', [])->update(['title' => 'New']); Webform::insert([]);`,
   );
   expect(await announced()).toEqual([]);
 });
@@ -286,13 +294,6 @@ test('a queue that refuses the job throws after the commit', async () => {
     } finally { DB::statement('ALTER TABLE gone RENAME TO jobs'); }`);
   await expect(saved).rejects.toThrow('no such table: jobs');
   expect(await php(`return Webform::find(${id})->title;`)).toBe('Kept');
-});
-
-test('announces nothing for an empty list of ids', async () => {
-  await php(
-    'Webform::announce(...[]); Webform::whereIn("id", [])->update(["title" => "New"]); Webform::insert([]);',
-  );
-  expect(await announced()).toEqual([]);
 });
 
 test('announceAll() clears all records of the model', async () => {

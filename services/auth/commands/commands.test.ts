@@ -99,9 +99,8 @@ test('disable-client disables a client permanently', async () => {
   expect(await run(disableClient, ['doomed'])).toMatch(/^Disabled client doomed: /);
   const { disabled, secretHash } = (await accounts.clients.find('doomed'))!;
   expect(disabled).toBe(true);
-  for (const command of [disableClient, rotateClient]) {
+  for (const command of [disableClient, rotateClient])
     await expectRefusal(/^Client doomed was not found, or is disabled\.$/, command, ['doomed']);
-  }
   expect((await accounts.clients.find('doomed'))!.secretHash).toBe(secretHash);
 });
 

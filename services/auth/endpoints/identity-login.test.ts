@@ -27,9 +27,8 @@ test('redirects the browser with a request that binds the response to this login
     code_challenge_method: 'S256',
   });
   const again = new URL((await ask()).headers.get('location')!);
-  for (const name of ['state', 'nonce', 'code_challenge']) {
+  for (const name of ['state', 'nonce', 'code_challenge'])
     expect(again.searchParams.get(name)).not.toBe(there.searchParams.get(name));
-  }
 });
 
 test('sets a cookie for this host only, and a browser keeps its secret', async () => {

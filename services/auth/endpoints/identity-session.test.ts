@@ -79,9 +79,8 @@ test('removes a withdrawn suborg at the next login, in older sessions too', asyn
   const { access_token: token } = await scene.tokensOf('ann');
   expect(decode(token).claims).not.toHaveProperty('suborg');
   expect(await scene.me(token)).not.toHaveProperty('suborg');
-  for (const session of [token, older]) {
+  for (const session of [token, older])
     expect((await choose(session, 'south')).error?.error).toBe('suborg_not_allowed');
-  }
   expect((await choose(older, 'north')).status).toBe(200);
   expect((await scene.events())[0]).toMatchObject({ event: 'suborg_changed', details: { suborg: 'north' } });
 });

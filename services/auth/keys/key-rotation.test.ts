@@ -175,9 +175,8 @@ test('rotate-key-secret keeps the keys and the secret of refresh tokens, sealed 
   expect(after.current.kid).toBe(before.current.kid);
   expect(after.current.privateKey.equals(before.current.privateKey)).toBe(true);
   expect(await loadSecret(stores.secrets, 'refresh_token', nextSecret)).toEqual(refreshSecret);
-  for (const loading of [load(), loadSecret(stores.secrets, 'refresh_token', keySecret)]) {
+  for (const loading of [load(), loadSecret(stores.secrets, 'refresh_token', keySecret)])
     await expect(loading).rejects.toThrow(ConfigError);
-  }
   // Simulates a command whose output was lost.
   expect(await rotateKeySecret(stores, keySecret, nextSecret)).toBe('done');
   const audited = `SELECT actor, details FROM auth.audit WHERE event = 'key_secret_rotated'`;

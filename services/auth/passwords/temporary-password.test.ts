@@ -16,9 +16,8 @@ test('makes codes of 80 random bits from characters that are not mistaken for ea
 test('makes codes that the password policy accepts', async () => {
   const policy = createPasswordPolicy(15);
   const ann = { email: 'ann@example.com', name: 'Ann' };
-  for (let round = 0; round < 5; round += 1) {
+  for (let round = 0; round < 5; round += 1)
     expect(await policy.findProblem(makeRandomCode(), ann)).toBeUndefined();
-  }
 });
 
 /** Records the hashed passwords. A password matches a hash that equals the password. */

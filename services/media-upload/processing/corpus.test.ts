@@ -49,9 +49,8 @@ describe('accepts', () => {
       ['medium', 300, 200],
       ['large', 300, 200],
     ]);
-    for (const { path, width, height } of made.variants) {
+    for (const { path, width, height } of made.variants)
       expect(await sharp(path).metadata()).toMatchObject({ format: 'webp', width, height, space: 'srgb' });
-    }
   });
 
   test('a large image: the longest sides of its variants are 320, 1280 and 2560 pixels', async () => {
@@ -181,9 +180,8 @@ test('variants contain no metadata: GPS, names, profiles, comments', async () =>
     expect((await sharp(bytes).metadata()).exif).toBeDefined();
     for (const { path } of (await imageOf(bytes)).variants) {
       const metadata = await sharp(path).metadata();
-      for (const kind of ['exif', 'xmp', 'iptc', 'icc', 'comments', 'orientation'] as const) {
+      for (const kind of ['exif', 'xmp', 'iptc', 'icc', 'comments', 'orientation'] as const)
         expect(metadata[kind]).toBeUndefined();
-      }
       const { data } = await sharp(path).toBuffer({ resolveWithObject: true });
       expect(data.toString('latin1')).not.toMatch(/secret/i);
     }

@@ -62,9 +62,8 @@ describeEndpoint(contract.pulse, { path: '/pulse', as: 'sre' }, ({ ask, send }) 
     expect(policy).toContain("default-src 'none'");
     expect(policy).not.toContain('unsafe');
     const text = await response.text();
-    for (const word of ['Response time', 'Invalidation queue', 'Failed jobs', 'Cache hits', 'Cache memory']) {
+    for (const word of ['Response time', 'Invalidation queue', 'Failed jobs', 'Cache hits', 'Cache memory'])
       expect(text).toContain(word);
-    }
     expect(text).not.toMatch(/ style=|<style|<script>| on\w+=/);
   });
 
@@ -85,9 +84,8 @@ describeEndpoint(contract.pulse, { path: '/pulse', as: 'sre' }, ({ ask, send }) 
   });
 
   test('returns 403 without pulse:view, to a browser as a page', async () => {
-    for (const as of ['user', 'machine'] as const) {
+    for (const as of ['user', 'machine'] as const)
       expect((await ask({ as })).error?.error).toBe('insufficient_scope');
-    }
     expect((await ask({ as: 'temporary' })).error?.error).toBe('password_change_required');
     expect((await send({ as: 'user', headers: browser })).status).toBe(403);
   });
@@ -270,8 +268,7 @@ describeEndpoint(contract.pulseAsset, { path: '/pulse/assets/pulse.css' }, ({ as
   });
 
   test('returns 404 for every other file', async () => {
-    for (const file of ['main.ts', '__proto__', 'pulse.css%20']) {
+    for (const file of ['main.ts', '__proto__', 'pulse.css%20'])
       expect((await send({ path: `/pulse/assets/${file}` })).error?.error).toBe('not_found');
-    }
   });
 });

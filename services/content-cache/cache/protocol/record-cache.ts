@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createSemaphore } from '@content-platform/chassis';
 import type { View } from '@content-platform/contract';
-import { type CacheConnection, CacheError, type ReadReply } from '../connection.ts';
+import { type CacheConnection, CacheError, CacheUnavailable, type ReadReply } from '../connection.ts';
 import { createFillWaiters, type WaitReply } from './fill-waiters.ts';
 
 /** Time after which another reader takes over a fill. Correctness does not depend on this value. */
@@ -10,6 +10,7 @@ const leaseMs = 3000;
 const maxPayloadBytes = 256 * 1024;
 /** READs in flight, and as many FILLs. All share a connection: a clear waits for at most this many payloads (2 MB). */
 const maxInFlight = 8;
+const maxQueuedMs = 2_000;
 /** Batches of READs in flight, and of FILLs: the payloads of one batch (25 MB at most) already delay a clear. */
 const maxBatchesInFlight = 1;
 /** Few, so that reads do not wait behind the checks of a large change. */
@@ -68,7 +69,16 @@ export function createRecordCache(options: RecordCacheOptions) {
   const peeks = createSemaphore(maxPeeks);
   const sendRead = async (key: string, view: View) =>
     connection.forReading(key).read(key, view, randomUUID(), leaseMs);
-  const waitForFill = createFillWaiters((key, view) => reads.run(() => sendRead(key, view)), leaseMs);
+  const waitForFill = createFillWaiters(readInTurn, leaseMs);
+
+  /** Sends READ in turn. Throws CacheUnavailable after `maxQueuedMs` in the queue of a slow Redis. */
+  function readInTurn(key: string, view: View): Promise<ReadReply> {
+    const since = performance.now();
+    return reads.run(async () => {
+      if (performance.now() - since > maxQueuedMs) throw new CacheUnavailable('READ: Redis is too slow');
+      return sendRead(key, view);
+    });
+  }
 
   /** A refused or lost FILL is harmless: this request returns what it loaded, the next request loads again. */
   function store(key: string, view: View, lease: string, record: LoadedRecord | null): Promise<unknown> {
@@ -91,7 +101,7 @@ export function createRecordCache(options: RecordCacheOptions) {
     /** Reads one view of a record through the cache. Rejects only with the error of `load`. */
     async read(model: string, id: number, view: View, load: LoadRecord): Promise<CacheRead> {
       const key = recordKey(model, id);
-      return finish(key, view, await orBypass(() => reads.run(() => sendRead(key, view))), load);
+      return finish(key, view, await orBypass(() => readInTurn(key, view)), load);
     },
     /**
      * Reads records with different `ids` as `read` does, each under a lease of its own. One round trip looks up all records,
