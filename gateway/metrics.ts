@@ -53,9 +53,8 @@ export function createGatewayMetrics(
     for (const status of Object.keys(responses))
       responseDuration.zero({ service: metrics.service, method, route, status });
   }
-  for (const service of services) {
+  for (const service of services)
     for (const reason of upstreamReasons) upstreamErrors.inc({ service, reason }, 0);
-  }
   return { ...metrics, rateLimited, upstreamErrors, requestsShed, slowRequests, responseDuration };
 }
 

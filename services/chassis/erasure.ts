@@ -60,9 +60,8 @@ export function followDeletedUsers(
     const pages = recent;
     // After a restore a user can be deleted again, and a statement must not get an id twice.
     const users = [...new Map(pages.flatMap((each) => each.users.map((user) => [user.id, user]))).values()];
-    for (let first = 0; first < users.length; first += maxUsers) {
+    for (let first = 0; first < users.length; first += maxUsers)
       await eraseAll(users.slice(first, first + maxUsers));
-    }
     const done = pages.filter(({ until }) => until < now);
     if (done.length === 0) return;
     const text = `UPDATE ${schema}.deleted_user_position SET after = $1`;

@@ -126,9 +126,8 @@ export async function rotateKeySecret(
       });
       return 'done';
     }
-    for (const [index, old] of all.entries()) {
+    for (const [index, old] of all.entries())
       await secrets.updateSealed({ ...old, sealed: await seal(plain[index]!, next, old.context) });
-    }
     await audit.add({ event: 'key_secret_rotated', actor: 'command', details: { sealed: all.length } });
     return all.length;
   });

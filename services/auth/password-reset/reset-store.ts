@@ -33,11 +33,13 @@ export interface DueMail {
   hasNoPassword: boolean;
 }
 
+/** Must equal the expression of the index session_of_network: a user may have millions of ended sessions. */
+const networkOf = (row: string) =>
+  `network(set_masklen(${row}.address, CASE family(${row}.address) WHEN 4 THEN 32 ELSE 64 END))`;
 /** Whether the user has logged in from the network of the request. Ended sessions are stored for 30 days. */
-const isKnown = (
-  request: string,
-) => `EXISTS (SELECT FROM auth.session WHERE session.user_id = ${request}.user_id
-  AND session.address <<= set_masklen(${request}.address, CASE family(${request}.address) WHEN 4 THEN 32 ELSE 64 END))`;
+const isKnown = (request: string) =>
+  `EXISTS (SELECT FROM auth.session
+           WHERE session.user_id = ${request}.user_id AND ${networkOf('session')} = ${networkOf(request)})`;
 // Other requests of the user that led to a mail, or precede this one. A stranger's request may be refused itself.
 const others = `auth.password_reset AS other WHERE other.user_id = password_reset.user_id AND (other.attempts > 0
   OR other.id < password_reset.id AND ${isKnown('other')} = ${isKnown('password_reset')})`;
