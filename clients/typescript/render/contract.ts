@@ -124,8 +124,9 @@ const named: Record<string, [operation: string, select?: (schema: Schema) => Sch
   MediaFile: ['readMedia'],
   Account: ['createUser'],
   FailedJob: ['readFailedJob'],
-  // Last: the types above contain it.
+  // Last: the types above contain them.
   Model: ['readContent', ({ anyOf }) => anyOf?.[0]?.properties?.['model']],
+  FailedJobClass: ['readFailedJob', ({ properties }) => properties?.['class']],
 };
 
 function itemOf({ properties }: Schema): Schema | undefined {

@@ -189,7 +189,7 @@ export type Account = {
 
 export type FailedJob = {
   id: number;
-  class: 'not_json' | 'empty' | 'too_large' | 'unknown_model' | 'invalid_event' | 'events_lost';
+  class: FailedJobClass;
   error: string;
   topic: string;
   partition: number;
@@ -204,6 +204,14 @@ export type FailedJob = {
 };
 
 export type Model = 'webform' | 'pathway' | 'accesscode' | 'condition';
+
+export type FailedJobClass =
+  | 'not_json'
+  | 'empty'
+  | 'too_large'
+  | 'unknown_model'
+  | 'invalid_event'
+  | 'events_lost';
 
 /** Input and output of every operation. The input has the parameters of the path and the query, and the body. */
 export interface Operations {
@@ -632,14 +640,7 @@ export interface Operations {
   /** Delete failed jobs that match a filter. */
   deleteFailedJobs: {
     input: {
-      class?:
-        | 'not_json'
-        | 'empty'
-        | 'too_large'
-        | 'unknown_model'
-        | 'invalid_event'
-        | 'events_lost'
-        | undefined;
+      class?: FailedJobClass | undefined;
       state?: 'open' | 'retried' | undefined;
       model?: Model | undefined;
       /** Select jobs that failed at this time or later. */
@@ -652,14 +653,7 @@ export interface Operations {
   /** List failed jobs, newest first. */
   listFailedJobs: {
     input: {
-      class?:
-        | 'not_json'
-        | 'empty'
-        | 'too_large'
-        | 'unknown_model'
-        | 'invalid_event'
-        | 'events_lost'
-        | undefined;
+      class?: FailedJobClass | undefined;
       state?: 'open' | 'retried' | undefined;
       model?: Model | undefined;
       /** Select jobs that failed at this time or later. */
@@ -718,7 +712,7 @@ export interface Operations {
     };
     output: {
       items: Array<{
-        class: 'not_json' | 'empty' | 'too_large' | 'unknown_model' | 'invalid_event' | 'events_lost';
+        class: FailedJobClass;
         count: number;
         first_failed_at: string;
         last_failed_at: string;
@@ -766,14 +760,7 @@ export interface Operations {
   /** Retry open failed jobs that match a filter. */
   retryFailedJobs: {
     input: {
-      class?:
-        | 'not_json'
-        | 'empty'
-        | 'too_large'
-        | 'unknown_model'
-        | 'invalid_event'
-        | 'events_lost'
-        | undefined;
+      class?: FailedJobClass | undefined;
       model?: Model | undefined;
       /** Count only. */
       dry_run?: boolean | undefined;
@@ -1000,7 +987,7 @@ export interface Operations {
       } | null;
       /** Open ones, most frequent class first. null if unavailable or without `jobs:manage`. */
       failed_jobs: Array<{
-        class: 'not_json' | 'empty' | 'too_large' | 'unknown_model' | 'invalid_event' | 'events_lost';
+        class: FailedJobClass;
         count: number;
         first_failed_at: string;
         last_failed_at: string;
