@@ -28,7 +28,7 @@ export function securityHeaders(publicUrl: string, includeSubDomains: boolean): 
   return headers;
 }
 
-const exposed = 'ETag, Retry-After, X-Cache, X-Request-Id';
+const exposed = 'Content-Disposition, Content-Range, ETag, Retry-After, X-Cache, X-Request-Id';
 const common = ['Authorization', 'Content-Type', 'X-Request-Id'];
 const preflightSeconds = '600';
 
