@@ -133,7 +133,7 @@ export function createRestingConnections(room: () => number) {
 /**
  * Keeps replies in time under overload: few requests begin in each turn of the event loop, and others wait, the oldest
  * first. If the queue is full, a request is refused without further checks and its connection rests. Refusing every
- * request at once would use the whole core: a refusal costs a third of an answer.
+ * request at once would use the whole core: a refusal costs at least a third of an answer.
  */
 export function createLoadShedding(options: LoadSheddingOptions) {
   const { begin, metrics, corsHeaders, drainMs, isExempt, areConnectionsShared } = options;
