@@ -1,8 +1,15 @@
 import type { OutgoingHttpHeaders, RequestListener, Server } from 'node:http';
 import { endpoints as contractEndpoints, health, type Endpoint } from '@content-platform/contract';
 import { beginSpan, inSpan, methodLabel, requestId, type TokenVerifier } from '@content-platform/chassis';
-import { authenticate, createAllowlist, createBodyLimit, findEndpoint } from './guard/access.ts';
-import { cors, createCorsHeaders, securityHeaders } from './guard/browser-headers.ts';
+import {
+  authenticate,
+  cors,
+  createAllowlist,
+  createBodyLimit,
+  createCorsHeaders,
+  findEndpoint,
+  securityHeaders,
+} from './guard/access.ts';
 import { createClientAddress, createHeadCheck, readTarget } from './guard/head.ts';
 import { createLoadShedding } from './guard/load-shedding.ts';
 import type { RateLimits } from './guard/rate-limit.ts';

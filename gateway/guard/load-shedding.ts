@@ -4,7 +4,7 @@ import { HttpError, requestId } from '@content-platform/chassis';
 import { sendError } from '../replies/errors.ts';
 import type { GatewayRequest, GatewayResponse } from '../request-context.ts';
 import type { GatewayMetrics } from '../metrics.ts';
-import type { CorsHeaders } from './browser-headers.ts';
+import type { CorsHeaders } from './access.ts';
 
 /** Requests that begin in one turn of the event loop. Turns must be short: Node reads once in each of them. */
 const maxPerTurn = 16;

@@ -22,12 +22,11 @@ import {
   type Transport,
 } from './transport.ts';
 import { forwardBuffered } from './forward-buffered.ts';
-import type { Instances } from './instances.ts';
 import { isForeignReply, replyHeaders, type RequestHeaders } from './proxy-headers.ts';
 
 export interface Service {
   name: string;
-  instances: Instances;
+  instances: { choose(): Instance; chooseOther(failed: Instance): Instance | undefined };
   requestHeaders: RequestHeaders;
   forwardStream: Transport;
   /** Longest wait for the head of a reply, and then for each next chunk; endpoints may allow more. */

@@ -5,7 +5,7 @@ import { startInstance, type TestInstance } from '../testing/instance.ts';
 import { sayOk } from '../testing/upstream.ts';
 import { useTestGateway } from '../testing/use-test-gateway.ts';
 import { timeouts } from '../timeouts.ts';
-import { createInstances } from './instances.ts';
+import { createInstances } from './upstream.ts';
 import { createResolve } from './connect.ts';
 
 const fixture = useTestGateway();

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
+import type { Server, ServerResponse } from 'node:http';
 
 /** The current request, for logs and measurements in the layers below. */
 export interface RequestContext {
@@ -28,6 +29,22 @@ const acceptableId = /^[A-Za-z0-9._-]{1,128}$/;
 /** Returns the client's X-Request-Id if it is 1 to 128 characters of [A-Za-z0-9._-], otherwise a new id. */
 export function requestId(given: string | undefined): string {
   return given !== undefined && acceptableId.test(given) ? given : randomUUID();
+}
+
+const unfinished = new WeakMap<Server, ServerResponse[]>();
+
+/** Returns the unfinished replies of `server`, the oldest first. The first call must precede its first request. */
+export function repliesOf(server: Server): readonly ServerResponse[] {
+  const known = unfinished.get(server);
+  if (known) return known;
+  // Not a Set: V8 replaces its table every few additions, and old tables keep finished replies until a full collection.
+  const replies: ServerResponse[] = [];
+  unfinished.set(server, replies);
+  server.prependListener('request', (_request, response) => {
+    replies.push(response);
+    response.once('close', () => void replies.splice(replies.indexOf(response), 1));
+  });
+  return replies;
 }
 
 /** Attributes of a span, with OpenTelemetry's names where they exist. Never values that a client sent. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../../test/support/wait.ts';
-import { createJwksClient, type JwksClient } from './jwks.ts';
+import { createJwksClient, type JwksClient } from './auth-state.ts';
 import { createLogger } from './logger.ts';
 import { createTestKey, startJwksServer, type JwksServer } from './testing/jwks-server.ts';
 

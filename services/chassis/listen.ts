@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Server, ServerResponse } from 'node:http';
 import { createServer, Server as NetServer, type ListenOptions, type Socket } from 'node:net';
 import { ConfigError } from './config.ts';
+import { repliesOf } from './context.ts';
 
 const listenerCount = 16;
 
@@ -41,22 +42,6 @@ export async function listen(server: Server, port: number, host: string): Promis
   return () => Promise.all([server, ...more].map(close));
 }
 
-const unfinished = new WeakMap<Server, ServerResponse[]>();
-
-/** Returns the unfinished replies of `server`, the oldest first. The first call must precede its first request. */
-export function repliesOf(server: Server): readonly ServerResponse[] {
-  const known = unfinished.get(server);
-  if (known) return known;
-  // Not a Set: V8 replaces its table every few additions, and old tables keep finished replies until a full collection.
-  const replies: ServerResponse[] = [];
-  unfinished.set(server, replies);
-  server.prependListener('request', (_request, response) => {
-    replies.push(response);
-    response.once('close', () => void replies.splice(replies.indexOf(response), 1));
-  });
-  return replies;
-}
-
 /** Time in which an idle client may still send a request. Its reply then has `Connection: close`. */
 const idleGraceMs = 1_000;
 const checkIntervalMs = 50;
@@ -68,7 +53,6 @@ const checkIntervalMs = 50;
 export function createGracefulShutdown(server: Server): (close: () => Promise<unknown>) => Promise<void> {
   const sockets = new Set<Socket>();
   const pending = repliesOf(server);
-  let stopping = false;
 
   /** RFC 9112 §9.6: the client then sends its next request on another connection. */
   function announceClose(response: ServerResponse): void {
@@ -79,9 +63,6 @@ export function createGracefulShutdown(server: Server): (close: () => Promise<un
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  server.prependListener('request', (_request, response) => {
-    if (stopping) announceClose(response);
-  });
 
   function closeIdle(): void {
     const busy = new Set(pending.map(({ req }) => req.socket));
@@ -89,9 +70,9 @@ export function createGracefulShutdown(server: Server): (close: () => Promise<un
   }
 
   return async (close) => {
-    stopping = true;
     const since = performance.now();
     pending.forEach(announceClose);
+    server.prependListener('request', (_request, response) => announceClose(response));
     const closed = close();
     const timer = setInterval(() => performance.now() - since > idleGraceMs && closeIdle(), checkIntervalMs);
     await closed;

@@ -8,7 +8,7 @@ import {
   watchRevocations,
   type FetchRevocations,
   type Revocation,
-} from './revocations.ts';
+} from './auth-state.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
 import jwt from 'jsonwebtoken';
 import { HttpError } from './http-error.ts';
-import { createJwksClient, type KeySource, type JwksClient } from './jwks.ts';
+import { createJwksClient, type KeySource, type JwksClient } from './auth-state.ts';
 import { createLogger } from './logger.ts';
 import { createTestKey, startJwksServer, type JwksServer } from './testing/jwks-server.ts';
 import { tokenAttacks } from './testing/token-attacks.ts';

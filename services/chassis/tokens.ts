@@ -4,8 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Endpoint, Scope } from '@content-platform/contract';
 import { HttpError } from './http-error.ts';
-import type { KeySource } from './jwks.ts';
-import type { Revocations, TokenSource } from './revocations.ts';
+import type { KeySource, Revocations, TokenSource } from './auth-state.ts';
 
 export type Caller =
   | {
