@@ -7,7 +7,6 @@ import { readConfig } from '@content-platform/chassis';
 import { cacheInvalidation, internalPortOffset, serviceOf, services } from '@content-platform/contract';
 import { processes } from '../render/configuration.ts';
 import { ROOT } from '../local/config.ts';
-
 import { render } from './testing/render.ts';
 import { allOf, environmentOf, find, podOf } from './testing/resources.ts';
 

@@ -2,7 +2,6 @@ import { describe, expect, test } from '@jest/globals';
 import { join } from 'node:path';
 import { processes } from '../render/configuration.ts';
 import { compose } from '../testing/compose.ts';
-
 import { internalPortOffset, services } from '@content-platform/contract';
 import { reaches, type Peer } from './testing/network-policies.ts';
 import { render } from './testing/render.ts';

@@ -10,7 +10,6 @@ import { stack } from '../../test/support/stack.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
 import { ROOT, stackFilePath } from './config.ts';
-
 import { freeRow } from '../../test/support/ports.ts';
 import { mainOf, serviceSpec } from './service-process.ts';
 import { internalPortOffset, serviceOf, services } from '@content-platform/contract';

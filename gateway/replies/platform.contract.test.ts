@@ -29,9 +29,8 @@ describeEndpoint(contract.openapiDocument, {}, (subject) => {
   isConditional(subject);
   test('describes every endpoint', async () => {
     const document = (await ask()).body as unknown as { paths: Record<string, Record<string, unknown>> };
-    for (const { method, path } of contract.endpoints) {
+    for (const { method, path } of contract.endpoints)
       expect(document.paths[path.replace(/:(\w+)/g, '{$1}')]).toHaveProperty(method.toLowerCase());
-    }
   });
 });
 

@@ -36,9 +36,8 @@ test('renders OpenMetrics with exemplars if Accept names it, otherwise plain tex
 
 test('a counter keeps its name in both formats, in any order of scrapes', async () => {
   const registry = someMetrics();
-  for (const asked of [accept, undefined, accept]) {
+  for (const asked of [accept, undefined, accept])
     expect((await expose(registry, asked)).text).toMatch(/^slow_queries_total 1$/m);
-  }
 });
 
 test('renders each metric once', async () => {

@@ -85,9 +85,8 @@ describe('OpenAPI', () => {
         ...errorsOf(endpoint).map((code) => String(errors[code].status)),
       ];
       expect(Object.keys(operation.responses).toSorted()).toEqual([...new Set(statuses)].toSorted());
-      for (const code of errorsOf(endpoint)) {
+      for (const code of errorsOf(endpoint))
         expect(operation.responses[errors[code].status].description).toContain(`\`${code}\``);
-      }
       expect(operation.security).toHaveLength(endpoint.access === 'public' ? 0 : 1);
       for (const one of [endpoint.access].flat())
         if (one.includes(':')) expect(operation.description).toContain(`\`${one}\``);

@@ -1,5 +1,4 @@
 import type { ChildProcess } from 'node:child_process';
-
 import { internalPortOffset, serviceOf, type ServiceName } from '@content-platform/contract';
 import {
   environmentOf,

@@ -82,9 +82,8 @@ test('SIGTERM finishes uploads in progress and leaves no worker process', async 
   await until('it is another process', () => own.pidOf('media-upload') !== pid);
   expect(children.some(isAlive)).toBe(false);
   await until('all is well', isWell);
-  for (const { url, bytes } of (answer.body as contract.MediaFile).variants) {
+  for (const { url, bytes } of (answer.body as contract.MediaFile).variants)
     expect((await download(url, token)).body.length).toBe(bytes);
-  }
 });
 
 test('kill -9 during an upload leaves no worker process and no partial file, and the upload can be retried', async () => {

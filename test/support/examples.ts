@@ -23,9 +23,8 @@ function clean(value: unknown, name = ''): unknown {
       .replace(/secret=\w+/, 'secret=<secret>')
       .replace(/-[0-9a-f]{8}-[0-9a-f-]{27}(?=@|%40)/g, '');
   }
-  if (Array.isArray(value)) {
+  if (Array.isArray(value))
     return (isObject(value[0]) ? value.slice(0, 1) : value).map((item) => clean(item));
-  }
   if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, clean(item, key)]));
 }

@@ -3,7 +3,9 @@ import { randomUUID } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import * as contract from '@content-platform/contract';
 import { client } from '../../../test/support/identity.ts';
+import { untilBlocked } from '../../../test/support/locks.ts';
 import { codeOf, enrol, mfaTokenOf } from '../../../test/support/totp.ts';
+import { createStores } from '../stores.ts';
 import { otherKey, startEvilProvider } from '../testing/evil-provider.ts';
 import {
   type IdentityFixture,
@@ -86,6 +88,24 @@ describe('with a scripted provider', () => {
     evil.userinfo = before;
     return () => scene.redeem(code!, verifier);
   }
+
+  test('of two users does not deadlock with another logout of one of them', async () => {
+    await logIn('two');
+    await (
+      await beginAs('two')
+    )();
+    const { database, sql } = scene.auth;
+    const [last] = await sql<{ id: number }>('SELECT max(id)::float8 AS id FROM auth.user');
+    const answer = await database.transaction(async (query) => {
+      const { users, sessions } = createStores(query);
+      await users.lock(last!.id);
+      const waiting = send(scene, tokenOf({ sub: undefined, sid: 'two' }));
+      await untilBlocked(database);
+      await sessions.endAll(last!.id);
+      return { waiting };
+    });
+    expect((await answer.waiting).status).toBe(200);
+  });
 
   describe.each([
     ['sub', { sub: 'eva', sid: undefined }],

@@ -56,8 +56,7 @@ test('accepts the right secret from a known network, and records wrong ones', as
 
 test('does not count a request for too many scopes as a guess', async () => {
   const from = '192.0.2.4';
-  for (let n = 0; n < 11; n += 1) {
+  for (let n = 0; n < 11; n += 1)
     expect((await ask(from, 'cms', secret, 'users:admin')).error).toBe('invalid_scope');
-  }
   expect((await ask(from, 'cms', secret)).error).toBeUndefined();
 });

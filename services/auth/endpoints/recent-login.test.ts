@@ -37,9 +37,8 @@ describe('an access token of an admin whose login is 16 minutes old', () => {
 
 test('guesses of the password are limited as those of a login', async () => {
   const thief = await auth.person();
-  for (let guess = 0; guess < 10; guess += 1) {
+  for (let guess = 0; guess < 10; guess += 1)
     expect((await reauthenticate(thief.token, `guess ${guess}`)).error?.error).toBe('invalid_credentials');
-  }
   // The thief is in the network of a known session, so its guesses are checked; their reply does not say so.
   expect((await reauthenticate(thief.token, 'guess')).error?.error).toBe('rate_limited');
   const failures = `SELECT FROM auth.audit WHERE user_id = $1 AND event = 'reauthentication_failed'`;

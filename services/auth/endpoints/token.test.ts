@@ -43,9 +43,8 @@ test('returns a machine client a token with exactly these claims', async () => {
 test('accepts the same client_id beside Basic', async () => {
   const headers = basic('cms', secret);
   expect(await ask({ body: { grant_type, client_id: 'cms' }, headers })).toMatchObject({ status: 200 });
-  for (const body of [inBody, { grant_type, client_secret: secret }, { grant_type, client_id: 'idle' }]) {
+  for (const body of [inBody, { grant_type, client_secret: secret }, { grant_type, client_id: 'idle' }])
     expect((await ask({ body, headers })).error).toMatchObject({ error: 'invalid_request', code: 400 });
-  }
 });
 
 test.each([

@@ -100,9 +100,8 @@ test('a login whose password was changed meanwhile does not use up a recovery co
 
 test('guesses of codes are limited, and a known password does not reset their count', async () => {
   const wrong = String((Number(codeOf(user.secret)) + 1) % 1_000_000).padStart(6, '0');
-  for (let guess = 0; guess < 10; guess += 1) {
+  for (let guess = 0; guess < 10; guess += 1)
     expect(await complete(await begin(), { code: wrong })).toMatchObject(refused);
-  }
   expect((await complete(await begin(), { code: wrong })).error?.error).toBe('rate_limited');
   const { values } = await auth.metrics.registry.getSingleMetric('logins_total')!.get();
   expect(values.find(({ labels }) => labels['outcome'] === 'limited')!.value).toBe(1);

@@ -145,9 +145,8 @@ describe('failures of the machine do not refuse the file', () => {
     }) as typeof fork;
     const pool = await unrulyPool({ size: 1, jobMs: 1_000, startProcess });
     try {
-      for (let count = 0; count < 4; count += 1) {
+      for (let count = 0; count < 4; count += 1)
         await expect(order(pool, 'hang')).rejects.toMatchObject(unavailable);
-      }
       expect(started).toHaveLength(2);
       await expect(pool.check()).rejects.toMatchObject({ status: 503 });
       await pool.close();

@@ -120,9 +120,7 @@ async function run({ origins, paths, seconds, perSecond, kept, connections }: Jo
 
   if (perSecond === 0) for (let index = 0; index < connections; index += 1) sendOne(start);
   for (let now = start; now < end; now = performance.now()) {
-    while (tally.counts.due < dueBy(now)) {
-      sendOne(start + (tally.counts.due * 1_000) / perSecond);
-    }
+    while (tally.counts.due < dueBy(now)) sendOne(start + (tally.counts.due * 1_000) / perSecond);
     closeLate(now);
     await sleep(1);
   }
