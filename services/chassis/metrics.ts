@@ -16,15 +16,22 @@ function createIn(registry: Registry) {
     gauge<Label extends string>(name: string, help: string, ...labelNames: Label[]): Gauge<Label> {
       return new Gauge({ name, help, labelNames, registers });
     },
-    /** Each scrape sets the gauge to the result of `read`; it keeps its last value, at first NaN, if that is undefined. */
+    /**
+     * Each scrape sets the gauge to the result of `read`; it keeps its last value, at first NaN, if that is undefined. If
+     * `read` fails, the gauge has no value, so that the alert MetricMissing fires.
+     */
     measured(name: string, help: string, read: () => number | undefined | Promise<number | undefined>): void {
       const metric: Gauge = new Gauge({
         name,
         help,
         registers,
         async collect() {
-          const value = await read();
-          if (value !== undefined) metric.set(value);
+          try {
+            const value = await read();
+            if (value !== undefined) metric.set(value);
+          } catch {
+            metric.remove();
+          }
         },
       });
       metric.set(Number.NaN);
