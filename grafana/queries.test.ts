@@ -55,7 +55,7 @@ async function asGrafana(): Promise<pg.Pool> {
   return new pg.Pool({ connectionString: url.href, max: 1 });
 }
 const withValues = (expression: string) =>
-  expression.replaceAll('$__rate_interval', '1m').replaceAll('$service', 'content-cache');
+  expression.replaceAll('$__rate_interval', '10m').replaceAll('$service', 'content-cache');
 
 test.each(byPrometheus)('$dashboard: $title', async ({ targets }) => {
   for (const { expr } of targets) {

@@ -54,8 +54,8 @@ test('each service still stores its keys', async () => {
   await admin.unlink(...Object.values(keysOf));
   const stored = (pattern: string) => async () => (await admin.keys(pattern)).length > 0;
   const token = await tokenOf(gateway, 'user');
-  await call(gateway, readContent, { params: { model: 'webform', id: 50 }, token });
-  await until('the record is cached', stored('webform:50'));
+  const readOnce = () => call(gateway, readContent, { params: { model: 'webform', id: 50 }, token });
+  await until('the record is cached', () => readOnce().then(stored('webform:50')));
   await until('the request is counted', stored('rate:*'));
   await call(gateway, login, { body: { email: 'guess@example.com', password: 'wrong-password-here' } });
   await until('the failed login is counted', stored('guesses:*'));

@@ -4,7 +4,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { services } from '@content-platform/contract';
 import { sendRaw } from '../../test/support/raw-http.ts';
 import { startGateway, type TestGateway, type TestGatewayOptions } from './gateway.ts';
-import { sayOk, startUpstream, type RecordingUpstream } from './upstream.ts';
+import { host, sayOk, startUpstream, type RecordingUpstream } from './upstream.ts';
 
 /** The head of a reply whose body has this length. */
 export const head = (length: number) => `HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n`;
@@ -44,13 +44,13 @@ export function useTestGateway(shared?: Partial<TestGatewayOptions>) {
         socket.on('error', () => undefined);
         sockets.add(socket);
         accept(socket, (count += 1));
-      }).listen(0, '127.0.0.1');
+      }).listen(0, host);
       await once(server, 'listening');
       closers.push(() => {
         server.close();
         for (const socket of sockets) socket.destroy();
       });
-      return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, connections: () => count };
+      return { url: `http://${host}:${(server.address() as AddressInfo).port}`, connections: () => count };
     },
     closeLater: (close: () => unknown) => void closers.push(close),
     ask: (path: string, init: RequestInit = {}): Promise<Response> =>

@@ -54,8 +54,9 @@ test('sends fewer requests to a busy instance', async () => {
   await untilOnly(0, 1, 2);
   const held: (() => void)[] = [];
   instances[0]!.answer = (request, response) => held.push(() => sayOk(request, response));
-  const first = Array.from({ length: 3 }, () => fixture.get());
-  await until('one request is in progress', () => held.length > 0);
+  let answered = 0;
+  const first = Array.from({ length: 3 }, () => fixture.get().finally(() => (answered += 1)));
+  await until('one request is in progress', () => held.length === 1 && answered === 2);
   expect((await shares(12))[0]).toBe(0);
   for (const answer of held) answer();
   await Promise.all(first);
@@ -99,10 +100,8 @@ test('skips an instance that hangs', async () => {
 test('if no instance is ready, sends requests to all instances', async () => {
   for (const each of instances) each.readiness = 'unready';
   await until('/health reports the service as down', async () => {
-    const { services } = (await (await fixture.ask('/health')).json()) as {
-      services: Record<string, string>;
-    };
-    return services['auth'] === 'down';
+    const health = await (await fixture.ask('/health')).text();
+    return health.includes('"auth":"down"');
   });
   expect((await shares(30)).every((share) => share > 0)).toBe(true);
 });

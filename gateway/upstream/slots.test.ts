@@ -69,9 +69,8 @@ test('frees the queue position of a client that disconnects', async () => {
   const connections = Array.from({ length: 3 * maxRequests }, () => fixture.open(request));
   await until('all tokens are being checked', () => checking === connections.length);
   for (const { socket } of connections) socket.destroy();
-  await until('the gateway has noticed', () => {
-    return fixture.gateway.log.filter((line) => line.includes('"status":499')).length === connections.length;
-  });
+  const ended = () => fixture.gateway.log.filter((line) => line.includes('"status":499')).length;
+  await until('the gateway has noticed', () => ended() === connections.length);
   goOn.resolve();
   const headers = { Authorization: 'Bearer x' };
   expect((await fixture.ask('/api/me', { headers })).status).toBe(200);

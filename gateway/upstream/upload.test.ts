@@ -39,7 +39,7 @@ interface Arrived {
 }
 
 /** Starts a gateway before a service that answers each upload when it has `answerAt` bytes, or all of it. */
-async function start({ answerAt = Infinity, drain = 60_000, response = 1_000 } = {}): Promise<Arrived> {
+async function start({ answerAt = Infinity, drain = 60_000, response = 15_000 } = {}): Promise<Arrived> {
   const arrived: Arrived = { bytes: 0, ended: false, broke: false, silent: false };
   const server = await startHttpServer((request, reply) => {
     const answer = () => arrived.silent || reply.headersSent || reply.end('{"ok":true}');
@@ -189,7 +189,7 @@ test('observes no processing time of an upload that is refused before its last b
 });
 
 test('returns 408 if the client stops sending, and aborts the request to the service', async () => {
-  const arrived = await start();
+  const arrived = await start({ response: 1_000 });
   const request = begin();
   request.write('chunk');
   expect(await answerOf(request)).toEqual({ status: 408, error: 'request_timeout' });
@@ -200,7 +200,7 @@ test('returns 408 if the client stops sending, and aborts the request to the ser
 });
 
 test('returns 504 if the service takes too long after the last byte', async () => {
-  const arrived = await start();
+  const arrived = await start({ response: 1_000 });
   arrived.silent = true;
   const request = begin();
   request.end('chunk');

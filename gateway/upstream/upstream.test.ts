@@ -133,11 +133,8 @@ test('passes on status, body and ETag unchanged, also for 304 and 204', async ()
   fixture.upstream.answer = (_request, response) =>
     response.writeHead(201, { ETag: '"x"' }).end('é'.repeat(100_000));
   const created = await fixture.get();
-  expect([created.status, created.headers.get('etag'), (await created.text()).length]).toEqual([
-    201,
-    '"x"',
-    100_000,
-  ]);
+  const seen = [created.status, created.headers.get('etag'), (await created.text()).length];
+  expect(seen).toEqual([201, '"x"', 100_000]);
   for (const status of [304, 204]) {
     fixture.upstream.answer = (_request, response) => response.writeHead(status, { ETag: '"x"' }).end();
     const response = await fixture.get();

@@ -153,7 +153,7 @@ describe('replay-deletions', () => {
 
   test('keeps a user who was created after the deletion of another user with this id', async () => {
     const id = await newUser();
-    await logDeletion(id, '1 s');
+    await logDeletion(id, '1 min');
     expect(await replay()).toBe(
       'Deleted 0 of 1 users again; 0 were deleted already.\nSkipped 1: their ids belong to users who were created later.',
     );

@@ -58,7 +58,7 @@ test('throws 503 without the URL of a service', async () => {
 
 test.each<[string, (response: ServerResponse) => void, object]>([
   ['fails', (response) => response.write('[{"id":', () => response.destroy()), {}],
-  ['sends nothing more', (response) => void response.write('['), { exportMs: 300 }],
+  ['sends nothing more', (response) => void response.write('['), { exportMs: 2_000 }],
 ])('fails the stream and logs it if a service %s after its begin', async (_, answer, limits) => {
   const { read } = await start(answer, limits);
   const stream = await read();

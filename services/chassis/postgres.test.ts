@@ -288,7 +288,7 @@ test('migrate retries after its connection was closed during a migration', async
   const waiting = new AbortController();
   const options = { url: own.url, schema: 'slow', folder: pathToFileURL(`${files}/`), logger };
   const migrated = migrate({ ...options, signal: waiting.signal });
-  const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(300)%' AND state = 'active'
+  const end = `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(300)%' AND state = 'active'
                AND query NOT LIKE '%pg_stat_activity%'`;
   for (let time = 1; time <= 2; time += 1)
     await until('it migrates', async () => (await direct.query(end)).rowCount === 1);

@@ -40,7 +40,7 @@ test('SIGTERM turns the process not ready and serves for another 2.5 s', async (
 
 test('ends requests that exceed the grace period, with exit code 1', async () => {
   const { child, ended, output, ask } = await startReady({}, { args: ['200'] });
-  const reply = ask({ 'X-Takes': '1000' }).then(
+  const reply = ask({ 'X-Takes': '60000' }).then(
     () => 'answered',
     () => 'cut off',
   );

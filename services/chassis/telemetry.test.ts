@@ -33,11 +33,8 @@ test('sends slow and failed requests under the name of the process, and the rema
   const codes = collector.spans.map(({ status }) => status.code ?? 0);
   expect(codes.filter((code) => code === 2)).toHaveLength(1);
   expect(codes.slice(-2)).toEqual([0, 2]);
-  expect(collector.spans.at(-1)).toMatchObject({
-    service: 'testing',
-    name: 'GET /.well-known/jwks.json',
-    kind: 2,
-  });
+  const last = { service: 'testing', name: 'GET /.well-known/jwks.json', kind: 2 };
+  expect(collector.spans.at(-1)).toMatchObject(last);
 });
 
 test('answers requests while the collector hangs, logs that once, and stops in time', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type S3Server, startS3Server } from '../../test/support/s3-server.ts';
-import { within } from '../../test/support/wait.ts';
+import { until, within } from '../../test/support/wait.ts';
 import type { FileStore } from './file-store.ts';
 import { allKeysOf } from './media-file.ts';
 import { createS3Store } from './stores/s3.ts';
@@ -16,6 +16,8 @@ let s3: Store;
 beforeAll(async () => {
   server = await startS3Server();
   s3 = createS3Store({ ...server, region: 'us-east-1' });
+  // The first reply of a new S3Proxy can take longer than a store waits.
+  await until('S3Proxy replies in time', async () => (await keysIn(s3)).length === 0);
 }, 300_000);
 afterAll(async () => {
   s3?.close();
@@ -56,10 +58,8 @@ describe.each(['folder', 'S3'])('in the store %s', (name) => {
     expect(await sql('SELECT FROM media.file')).toEqual([]);
     // The first attempt after the crash fails in the middle.
     let left = 2;
-    const remove: Store['remove'] = async (key) => {
-      if ((left -= 1) < 0) throw new Error('broken');
-      await store.remove(key);
-    };
+    const remove: Store['remove'] = (key) =>
+      (left -= 1) < 0 ? Promise.reject(new Error('broken')) : store.remove(key);
     await expect(removePending(current.scene.files, { ...store, remove })).rejects.toThrow('broken');
     expect(await pending()).toHaveLength(1);
     await removePending(current.scene.files, store);

@@ -2,18 +2,18 @@ import { expect, test } from '@jest/globals';
 import { exporters, services } from '@content-platform/contract';
 import { tokenOf } from '../support/accounts.ts';
 import { stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
 
 const internalOf = (name: string) => stack().services[name]!.internal;
 
 test.each(services)('$name publishes its metrics and health without a token', async ({ name }) => {
   for (const path of ['/metrics', '/health/live', '/health/ready'])
-    expect((await fetch(internalOf(name) + path)).status).toBe(200);
+    await until(`${path} returns 200`, async () => (await fetch(internalOf(name) + path)).status === 200);
 });
 
-const body = JSON.stringify({ user_id: 1, token: 'a-push-token' });
 const json = { 'Content-Type': 'application/json' };
 test.each<[string, string, RequestInit]>([
-  ['devices', '/unregister', { method: 'POST', body, headers: json }],
+  ['devices', '/unregister', { method: 'POST', body: '{"user_id":1,"token":"a-push-token"}' }],
   ...exporters.map(({ name }): [string, string, RequestInit] => [name, '/export?user_id=1', {}]),
   ['auth', '/users?id=1', {}],
   ['auth', '/users?email=user@example.com', {}],

@@ -5,7 +5,7 @@ import { newAddress, newUser, tokenOf } from '../support/accounts.ts';
 import { newPushToken } from '../support/devices.ts';
 import { announce, closeEvents } from '../support/events.ts';
 import { fileOf, newImage } from '../support/media.ts';
-import { changes, scrapeAll, type Series } from '../support/metrics.ts';
+import { changes, scrape, scrapeAll, type Series } from '../support/metrics.ts';
 import { clear, read } from '../support/platform.ts';
 import { closeRecords, freshId, save } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
@@ -75,11 +75,10 @@ test('each service counts its responses and their outcomes', async () => {
     await read('webform', record);
     await until('it is cached', async () => (await read('webform', record)).cache === 'hit');
     await clear('webform', record);
+    const failed = async () => (await scrape('content-cache')).get('failed_jobs_total{class="not_json"}')!;
+    const before = await failed();
     await announce('not JSON');
-    await until('the failed job is counted', async () => {
-      const series = (await scrapeAll()).get('content-cache')!;
-      return (series.get('failed_jobs_open') ?? 0) > 0;
-    });
+    await until('the failed job is counted', async () => (await failed()) > before);
   });
   const expected: [service: string, series: string][] = [
     ['auth', requestsOf('auth', contract.login, 401)],

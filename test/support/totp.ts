@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { accepted } from './accounts.ts';
+import { until } from './wait.ts';
 
 /** Returns the code that an authenticator app shows, `seconds` from now. */
 export function codeOf(secret: string, seconds = 0): string {
@@ -15,10 +15,10 @@ export async function enrol(at: string, token: string) {
   const begun = await call(at, contract.beginTotp, { token });
   const { secret } = begun.body!;
   // Once the next time step begins, the code is too old.
-  const leftMs = 30_000 - (Date.now() % 30_000);
-  if (leftMs < 1_000) await sleep(leftMs);
-  const code = codeOf(secret, -30);
-  const { body } = await accepted(call(at, contract.confirmTotp, { token, body: { code } }));
+  const { body } = await until('a code is accepted', () => {
+    const code = codeOf(secret, -30);
+    return accepted(call(at, contract.confirmTotp, { token, body: { code } }));
+  });
   return { secret, recoveryCodes: body.recovery_codes };
 }
 

@@ -151,10 +151,9 @@ test('slow requests and slow queries are recorded with their trace ids', async (
   const client = await database().connect();
   await client.query('BEGIN; LOCK TABLE content.record IN ACCESS EXCLUSIVE MODE');
   const reading = readTraced(id);
-  await until('the read waits for the lock', async () => {
-    const { rows } = await database().query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
-    return rows.length > 0;
-  });
+  // The comparison of changes with the cache waits, too.
+  const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%id = $2'`;
+  await until('the read waits for the lock', async () => (await database().query(waiting)).rows.length > 0);
   await client.query('SELECT pg_sleep(0.3)');
   await client.query('COMMIT');
   client.release();

@@ -99,9 +99,9 @@ test.each<[string, FakeReply]>([
 
 test('accepts an empty 202, and reports a missing reply, a late reply and one of another server', async () => {
   const page = { status: 200, body: '<html>', headers: { 'Content-Type': 'text/html' } };
-  fake = await startFake({ '/api/me': [{ status: 202, body: '' }, never, page] }, { retries: 0 });
+  fake = await startFake({ '/api/me': [{ status: 202, body: '' }, page], '/pulse': [never] }, { retries: 0 });
   expect(await fake.client.request('me')).toBeUndefined();
-  await expect(fake.client.request('me', {}, { timeoutMs: 50 })).rejects.toMatchObject({ code: 'timeout' });
+  await expect(fake.client.send('pulse', {}, { timeoutMs: 50 })).rejects.toMatchObject({ code: 'timeout' });
   await expect(fake.client.request('me')).rejects.toMatchObject({ code: 'unexpected_reply', status: 200 });
   fake.server.close();
   await expect(fake.client.request('me')).rejects.toMatchObject({ code: 'network_error', status: 0 });

@@ -90,11 +90,12 @@ test('a logout during a refresh stays a logout, also if the platform is unreacha
 
 test('a pending request, a follow and a pending logout never act for the next login', async () => {
   const storage = newStorage();
+  const again = Promise.withResolvers<void>();
   fake = await startFake(
     {
       '/api/login': [tokens(1), tokens(2)],
-      '/api/logout': [slowly(ok({}), () => fake.client.login(credentials))],
-      '/api/me': [slowly(busy), ok({ id: 2 })],
+      '/api/logout': [slowly(ok({}), () => fake.client.login(credentials).then(() => again.resolve()))],
+      '/api/me': [slowly(busy, () => again.promise), ok({ id: 2 })],
       '/api/content/changes': [false, true].map((up_to_date) => ok({ items: [], up_to_date })),
     },
     { storage },

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { queriesOf, useAuth } from '../testing/start-auth.ts';
+import { longBackoff, queriesOf, useAuth } from '../testing/start-auth.ts';
 
-const auth = useAuth();
+const auth = useAuth({ backoff: longBackoff });
 beforeAll(async () => {
   await auth.person();
 });

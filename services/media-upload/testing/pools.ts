@@ -23,7 +23,7 @@ export async function createTestPool(options: Partial<PoolOptions> = {}) {
     size: 1,
     maxWaiting: 1_000,
     waitMs: 60_000,
-    jobMs: 20_000,
+    jobMs: 600_000,
     maxBytes: Infinity,
     logger,
     ...options,

@@ -5,7 +5,7 @@
 //   busy            uses a core for ever
 //   native          occupies a thread of libuv's pool for hours, as an encoder does
 //   until <path>    writes its process id to <path>.pid, then waits until <path> exists
-//   fill <MB>       takes so much memory, keeps it, and waits a second
+//   fill <MB>       takes so much memory, and keeps it for ever
 //   link <path>     returns an image whose thumb is a symbolic link
 //   name <name>     returns an image whose thumb has another name
 //   environment     returns the names of its environment variables
@@ -74,10 +74,7 @@ const orders: Record<string, (argument: string) => Promise<unknown> | void> = {
   busy: () => (setInterval(() => burn(100), 0), never),
   native: () => (pbkdf2('', '', 2 ** 31 - 1, 64, 'sha512', () => undefined), never),
   until: untilExists,
-  fill: (megabytes) => {
-    kept.push(Buffer.alloc(Number(megabytes) * 2 ** 20, 1));
-    return sleep(1_000);
-  },
+  fill: (megabytes) => (kept.push(Buffer.alloc(Number(megabytes) * 2 ** 20, 1)), never),
 };
 
 async function carryOut({ path, folder }: Job): Promise<Outcome> {

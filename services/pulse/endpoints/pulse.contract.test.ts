@@ -35,20 +35,19 @@ const withCookie = (cookie: string) => fetch(`${gateway}/pulse`, { headers: { ..
 describeEndpoint(contract.pulse, { path: '/pulse', as: 'sre' }, ({ ask, send }) => {
   test('reports the targets, the routes, the cache and every process', async () => {
     await Promise.all(Array.from({ length: 30 }, (_, index) => read('webform', 1 + (index % 3))));
-    const report = await until('a sample has seen the reads', async () => {
-      const { body } = await ask();
-      const webforms = body!.cache.models.find(({ model }) => model === 'webform')!;
-      return webforms.hits + webforms.misses + webforms.bypasses >= 30 && body!;
+    const route = expect.objectContaining({ method: 'GET', route: '/api/content/:model/:id' }) as unknown;
+    await until('a sample has seen the reads and every process', async () => {
+      const report = (await ask()).body!;
+      const webforms = report.cache.models.find(({ model }) => model === 'webform')!;
+      expect(webforms.hits + webforms.misses + webforms.bypasses).toBeGreaterThanOrEqual(30);
+      expect(report.targets.map(({ name }) => name)).toEqual(Object.keys(contract.targetGoals));
+      expect(report.targets.find(({ name }) => name === 'invalidation_queue')).toMatchObject({ goal: 100 });
+      expect(report.routes).toContainEqual(route);
+      const up = report.processes.filter((process) => process.up).map(({ service }) => service);
+      expect(up.toSorted()).toEqual(Object.keys(stack().services).toSorted());
+      expect([report.slow, report.failed_jobs]).not.toContain(null);
+      return true;
     });
-    expect(report.targets.map(({ name }) => name)).toEqual(Object.keys(contract.targetGoals));
-    expect(report.targets.find(({ name }) => name === 'invalidation_queue')).toMatchObject({ goal: 100 });
-    expect(report.routes).toContainEqual(
-      expect.objectContaining({ method: 'GET', route: '/api/content/:model/:id' }),
-    );
-    const up = report.processes.filter((process) => process.up).map(({ service }) => service);
-    expect(up.toSorted()).toEqual(Object.keys(stack().services).toSorted());
-    expect(report.slow).not.toBeNull();
-    expect(report.failed_jobs).not.toBeNull();
   });
 
   test('serves a browser the page', async () => {

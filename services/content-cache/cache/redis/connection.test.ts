@@ -217,6 +217,8 @@ test('a busy process does not mistake Redis for dead', async () => {
   const cache = await start();
   await cache.read('webform', 12, 'full', loadVersion(1));
   const reading = cache.read('webform', 12, 'full', loadNothing);
+  // The command is sent.
+  await new Promise(setImmediate);
   // Blocks this thread for longer than a command's timeout; Redis answers meanwhile.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
   expect(await reading).toMatchObject({ outcome: 'hit' });
@@ -235,10 +237,7 @@ test('reports memory in bytes', async () => {
 test.each(['usable', 'hanging', 'unavailable'])('close() ends it while Redis is %s', async (how) => {
   const cache = await start();
   if (how === 'hanging') redis.pause();
-  if (how === 'unavailable') {
-    await redis.kill();
-    await becomes(cache, 'unavailable');
-  }
+  if (how === 'unavailable') await redis.kill().then(() => becomes(cache, 'unavailable'));
   await cache.close();
   expect(cache.state).toBe('closed');
   expect(await cache.read('webform', 12, 'full', loadVersion(1))).toMatchObject({ outcome: 'bypass' });

@@ -3,7 +3,7 @@ import type { ProtocolScripts } from '../connection.ts';
 import { createScripts } from '../protocol/scripts.ts';
 import { protocolScripts } from '../testing/caches.ts';
 import { closedAfterEach, usable } from '../testing/closed-after-each.ts';
-import { loadNothing, loadVersion } from '../testing/loaders.ts';
+import { loadVersion } from '../testing/loaders.ts';
 import { follow } from '../../../../test/support/redis-replication.ts';
 import { until } from '../../../../test/support/wait.ts';
 
@@ -18,8 +18,8 @@ test('refuses a primary whose replica hangs, and uses it again afterwards', asyn
   const [primary, replica] = [await server(), await server()];
   await follow(replica, primary);
   const cache = await cacheAt(primary.url, guarded);
-  await cache.read('webform', 12, 'full', loadVersion(1));
-  expect(await cache.read('webform', 12, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
+  const isHit = async () => (await cache.read('webform', 12, 'full', loadVersion(1))).outcome === 'hit';
+  await until('it is cached', isHit);
 
   replica.pause();
   const read = await until('reads bypass the cache', async () => {
@@ -35,11 +35,8 @@ test('refuses a primary whose replica hangs, and uses it again afterwards', asyn
   await expect(cache.inspect('webform', 12)).rejects.toMatchObject({ name: 'CacheRefused' });
 
   replica.resume();
-  await until('the cache is used again', async () => {
-    const { outcome } = await cache.read('webform', 12, 'full', loadVersion(1));
-    return outcome === 'hit';
-  });
-  expect(await cache.clearModel('webform', 12)).toBe(1);
+  await until('the cache is used again', isHit);
+  expect(await until('a clear is accepted', () => cache.clearModel('webform', 12))).toBe(1);
 });
 
 test('never uses a primary without a replica, and reports why', async () => {

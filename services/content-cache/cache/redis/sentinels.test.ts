@@ -27,11 +27,11 @@ test('uses a promoted replica, whose entries count as absent', async () => {
 
   await stores.servers[0]!.kill();
   // The database serves every read until the sentinels have agreed.
-  await until('the replica to have taken over', async () => {
+  const stale = await until('the replica to have taken over', async () => {
     const { record } = await cache.read('webform', 12, 'full', loadVersion(2));
-    expect(record?.version).toBe(2);
-    return cache.state === 'usable';
+    return record?.version === 2 ? cache.state === 'usable' && [] : [record];
   });
+  expect(stale).toEqual([]);
   expect(await stores.servers[1]!.admin.exists('webform:12')).toBe(1);
   expect((await cache.read('webform', 12, 'full', loadVersion(2))).record?.version).toBe(2);
   // The sentinels may still reconfigure the new primary, which refuses a clear meanwhile.
