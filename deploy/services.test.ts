@@ -67,6 +67,10 @@ function problemsOf(service: Service): string[] {
       !erasesUsers || calls(name, 'eraseDeletedUsers'),
       `services/${name}: main.ts does not call eraseDeletedUsers, so data of deleted users stays`,
     ],
+    [
+      !schema || calls(name, 'startRetention'),
+      `services/${name}: main.ts does not call startRetention, so expired rows stay`,
+    ],
     [name.split('-').some((word) => changelog.includes(word)), `CHANGELOG.md: ${name} is not mentioned`],
     [isLimit, `docs/operations/scaling.md: the memory limit of ${name} is ${service.memoryMb} MB`],
     [isCreated, `docs/operations/kubernetes.md: no command creates the secret ${name}`],

@@ -54,6 +54,14 @@ test('is ready but degraded without Redis', async () => {
   expect(ready).toEqual({ status: 'degraded', checks: { tokens: 'ok', redis: 'unavailable' } });
 });
 
+test('takes the address of a client from TRUSTED_PROXIES', async () => {
+  const { origin, output } = await start({ TRUSTED_PROXIES: '127.0.0.0/8' });
+  await until('it listens', async () => (await fetch(`${origin}/health`)).ok);
+  const init = { headers: { 'X-Forwarded-For': '203.0.113.7' } };
+  for (let n = 0; n < 10; n += 1) expect((await fetch(`${origin}/api/me`, init)).status).toBe(401);
+  await until('it is logged', () => output.stdout.includes('"address":"203.0.113.7"'));
+});
+
 test('reports a wrong setting in one line and exits with 1', async () => {
   const { ended } = await start({ TRUSTED_PROXIES: 'everyone' });
   expect(await ended).toEqual({

@@ -6,17 +6,12 @@ import { ROOT } from '../local/config.ts';
 /** A container of docker-compose.yml, as far as tests look at it. */
 export interface Container {
   image?: string;
-  build?: { args?: { SERVICE?: string } };
   environment?: Record<string, string | number | undefined>;
   networks: string[];
   volumes?: string[];
   ports?: string[];
   profiles?: string[];
-  command?: string[];
   mem_limit?: string;
-  pids_limit?: number;
-  cap_drop?: string[];
-  security_opt?: string[];
 }
 
 interface Compose {

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { createBreaker, createLogger, HttpError, redisTimeoutMs } from '@content-platform/chassis';
+import { health } from '@content-platform/contract';
 import { startRedis } from '../../test/support/redis-server.ts';
 import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
@@ -10,7 +11,7 @@ import type { TestGatewayOptions } from '../testing/gateway.ts';
 import { machineToken, mint } from '../testing/tokens.ts';
 import { useTestGateway } from '../testing/use-test-gateway.ts';
 import { rateLimitAddress } from './head.ts';
-import { createExactLimiter, maxInFlight } from './rate-limit.ts';
+import { createExactLimiter, createRateLimits, maxInFlight } from './rate-limit.ts';
 
 const fixture = useTestGateway();
 const redis = useStarted(startRedis, ({ stop }) => stop());
@@ -152,6 +153,8 @@ test('limits invalid tokens per IP address, but not valid tokens', async () => {
   const bad = { path: '/api/content/webform/1', token: 'a.b.c' };
   expect(await passed(5, bad)).toBe(3);
   expect((await ask({ ...bad, from: '5.6.7.8' })).status).toBe(401);
+  expect(await passed(2, { ...bad, from: '2001:db8:1:2::1' })).toBe(2);
+  expect(await passed(2, { ...bad, from: '2001:db8:1:2:ffff::2' })).toBe(1);
   expect((await ask({ ...bad, token: mint() })).status).toBe(200);
   // A request without a token does not count as a guess.
   expect((await ask({ path: '/api/content/webform/1' })).status).toBe(401);
@@ -216,6 +219,15 @@ test('counts requests without a token per IP address', async () => {
   await begin(maxInFlight, path);
   expect(await statusOfNext(path)).toBe(429);
   expect(await statusOfNext(path, { 'X-Forwarded-For': '5.6.7.8' })).toBe(200);
+});
+
+test('requests of clients that disconnected before they were counted are not in flight', async () => {
+  await start();
+  const { redis: shared, metrics } = fixture.gateway;
+  const limits = createRateLimits(shared!, [health], 1, metrics, createLogger('gateway', 'silent'));
+  const locals = { endpoint: health, address: '1.2.3.4' };
+  const gone = { destroyed: true, once: () => undefined, locals } as never;
+  for (let counted = 0; counted <= maxInFlight; counted += 1) await limits.count(gone);
 });
 
 test('a scale of 0 disables the limit', async () => {

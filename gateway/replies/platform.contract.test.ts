@@ -24,15 +24,7 @@ describeEndpoint(contract.health, {}, ({ ask }) => {
   });
 });
 
-describeEndpoint(contract.openapiDocument, {}, (subject) => {
-  const { ask } = subject;
-  isConditional(subject);
-  test('describes every endpoint', async () => {
-    const document = (await ask()).body as unknown as { paths: Record<string, Record<string, unknown>> };
-    for (const { method, path } of contract.endpoints)
-      expect(document.paths[path.replace(/:(\w+)/g, '{$1}')]).toHaveProperty(method.toLowerCase());
-  });
-});
+describeEndpoint(contract.openapiDocument, {}, (subject) => isConditional(subject));
 
 describeEndpoint(contract.asyncapiDocument, {}, (subject) => {
   const { ask } = subject;
@@ -43,22 +35,17 @@ describeEndpoint(contract.asyncapiDocument, {}, (subject) => {
 });
 
 describeEndpoint(contract.docs, {}, (subject) => {
-  const { ask } = subject;
   isConditional(subject);
-  test('serves a page whose policy allows only own sources and whose assets all exist', async () => {
-    const answer = await ask();
-    expect(answer.headers.get('content-type')).toContain('text/html');
-    const policy = answer.headers.get('content-security-policy');
-    expect(policy).toContain("default-src 'none'");
-    expect(policy).not.toContain('unsafe-eval');
+  test('serves every file that the page links, relative to its URL without trailing slash', async () => {
     const page = await (await fetch(`${stack().gateway}/api/docs`)).text();
     const parts = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1]!);
-    expect(parts.length).toBeGreaterThan(1);
+    expect(parts).toHaveLength(4);
     for (const part of parts) {
       const response = await fetch(new URL(part, `${stack().gateway}/api/docs`));
       // An unread body keeps its connection open, and with it the test process.
       await response.arrayBuffer();
       expect([part, response.status]).toEqual([part, 200]);
+      expect(response.headers.get('content-type')).toMatch(/javascript|css|png/);
     }
   });
 });
@@ -71,7 +58,7 @@ describeEndpoint(contract.docsAsset, { path: '/api/docs/swagger-ui.css' }, (subj
     expect(answer.status).toBe(200);
     expect(answer.headers.get('content-type')).toContain('text/css');
   });
-  test.each(['package.json', 'index.html', '__proto__', 'swagger-ui.css.map'])(
+  test.each(['package.json', 'index.html', '__proto__', 'swagger-ui.css.map', 'constructor', 'START.js'])(
     'returns 404 for %s',
     async (asset) => {
       expect((await ask({ params: { asset } })).error?.error).toBe('not_found');

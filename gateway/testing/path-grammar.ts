@@ -6,6 +6,7 @@ type Change = (path: string, a: number, b: number) => string;
 
 const one = <T>(list: readonly T[], number: number): T => list[number % list.length]!;
 const insert = (path: string, at: number, text: string) => path.slice(0, at) + text + path.slice(at);
+const replaceAt = (path: string, at: number, text: string) => path.slice(0, at) + text + path.slice(at + 1);
 const hexOf = (code: number, digits = 2) => code.toString(16).padStart(digits, '0');
 const utf8 = (text: string) => [...Buffer.from(text)].map((byte) => `%${hexOf(byte)}`).join('');
 
@@ -41,40 +42,27 @@ const encodings: ((code: number) => string)[] = [
   (code) => `=${hexOf(code).toUpperCase()}`,
 ];
 
+const encodeAt = (path: string, at: number, number: number) =>
+  replaceAt(path, at, one(encodings, number)(path.charCodeAt(at) & 127));
+const encodeAll = (path: string, number: number) =>
+  path.replace(/[ -~]/g, (char) => one(encodings, number)(char.charCodeAt(0)));
+
 const { inserted, known, matrixParameters, slashes, starts, steps, tails, up } = lists;
 /** Characters that look like an ASCII character, or that some software folds into one. */
 const lookAlikes: Record<string, string> = lists.lookAlikes;
 
 const changes: Change[] = [
   // Encodings: of one character, of a slash or a dot, of a segment, of everything.
-  (path, a, b) => {
-    const at = 1 + (a % Math.max(1, path.length - 1));
-    return path.slice(0, at) + one(encodings, b)(path.charCodeAt(at) & 127) + path.slice(at + 1);
-  },
-  (path, a, b) => {
-    const at = placeOf(path, /[/.]/g, a);
-    return path.slice(0, at) + one(encodings, b)(path.charCodeAt(at) & 127) + path.slice(at + 1);
-  },
+  (path, a, b) => encodeAt(path, 1 + (a % Math.max(1, path.length - 1)), b),
+  (path, a, b) => encodeAt(path, placeOf(path, /[/.]/g, a), b),
   (path, a, b) => {
     const segments = path.split('/');
     const at = a % segments.length;
-    const encode = one(encodings, b);
-    return segments
-      .with(
-        at,
-        segments[at]!.replace(/[ -~]/g, (char) => encode(char.charCodeAt(0))),
-      )
-      .join('/');
+    return segments.with(at, encodeAll(segments[at]!, b)).join('/');
   },
-  (path, a, b) => {
-    const encode = one(encodings, b);
-    return `${a % 2 ? '/' : ''}${path.replace(/[ -~]/g, (char) => encode(char.charCodeAt(0)))}`;
-  },
+  (path, a, b) => `${a % 2 ? '/' : ''}${encodeAll(path, b)}`,
   // Slashes, dot segments, and ways from a public path to another path.
-  (path, a, b) => {
-    const at = placeOf(path, /\//g, a);
-    return path.slice(0, at) + one(slashes, b) + path.slice(at + 1);
-  },
+  (path, a, b) => replaceAt(path, placeOf(path, /\//g, a), one(slashes, b)),
   (path, _, b) => path.replaceAll('/', one(slashes, b)),
   (path, a, b) => {
     const from = one(known, a);
@@ -90,11 +78,7 @@ const changes: Change[] = [
   (path, a) => {
     const at = placeOf(path, /[a-z]/gi, a);
     const char = path[at] ?? '';
-    return (
-      path.slice(0, at) +
-      (char === char.toLowerCase() ? char.toUpperCase() : char.toLowerCase()) +
-      path.slice(at + 1)
-    );
+    return replaceAt(path, at, char === char.toLowerCase() ? char.toUpperCase() : char.toLowerCase());
   },
   (path, a) =>
     a % 3 === 0
@@ -106,9 +90,7 @@ const changes: Change[] = [
     const at = placeOf(path, /[/.\\%acdeiklmopst]/g, a);
     const alike = one([...(lookAlikes[path[at]!] ?? '／')], b);
     // Percent-encoded, or as bytes.
-    return (
-      path.slice(0, at) + (b & 64 ? Buffer.from(alike).toString('latin1') : utf8(alike)) + path.slice(at + 1)
-    );
+    return replaceAt(path, at, b & 64 ? Buffer.from(alike).toString('latin1') : utf8(alike));
   },
   // An invisible character in the middle.
   (path, a, b) => insert(path, 1 + (a % Math.max(1, path.length)), one(inserted, b)),

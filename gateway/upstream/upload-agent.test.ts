@@ -106,15 +106,6 @@ describe('kept connections', () => {
     expect(connections()).toBe(1);
   });
 
-  test('does not retry a new connection that breaks off', async () => {
-    const { url, connections } = await fixture.startTcp((socket) =>
-      socket.once('data', () => socket.destroy()),
-    );
-    await startBefore(url);
-    expect((await fixture.get()).status).toBe(502);
-    expect(connections()).toBe(1);
-  });
-
   test('closes idle connections before a Node server does', async () => {
     expect(timeouts.keepAlive).toBeLessThan(new Server().keepAliveTimeout);
     let closedByGateway = false;

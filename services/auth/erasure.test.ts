@@ -2,6 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { migrateLogs, withClient } from '@content-platform/chassis';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { holdOpen, untilBlocked } from '../../test/support/locks.ts';
+import { until } from '../../test/support/wait.ts';
+import { startErasure } from './erasure.ts';
 import { byUser } from './audit-store.ts';
 import { replayDeletions } from './commands/replay-deletions.ts';
 import { verifyAudit } from './commands/verify-audit.ts';
@@ -164,12 +166,21 @@ describe('replay-deletions', () => {
   test('deletes the last admin as well: the operator creates another one', async () => {
     await auth.sql(`UPDATE auth.user SET roles = '{user}'`);
     const id = await newUser();
-    await auth.sql(
-      `UPDATE auth.user SET roles = '{admin}', created_at = now() - interval '2 days' WHERE id = $1`,
-      id,
-    );
+    const admin = `UPDATE auth.user SET roles = '{admin}', created_at = now() - interval '2 days' WHERE id = $1`;
+    await auth.sql(admin, id);
     await logDeletion(id, '1 day');
     expect(await replay()).toMatch(/^Deleted 1 of 1/);
+  });
+
+  test('finds a deletion that the running service has recorded', async () => {
+    const stops: (() => unknown)[] = [];
+    const config = { LOGS_DATABASE_URL: logs.url };
+    const onStop = (stop: () => unknown) => void stops.unshift(stop);
+    const { logger, metrics, database } = auth;
+    startErasure({ config, logger, metrics, onStop } as never, database.query);
+    await auth.stores.users.delete(await newUser());
+    await until('it is recorded', async () => (await replay()).startsWith('Deleted 0 of 1 users'));
+    for (const stop of stops) await stop();
   });
 
   test('fails with one line if the logs database is not configured', async () => {

@@ -66,10 +66,8 @@ test('a reader that has the newest version waits for the next revocation', async
 test('lists ended sessions after an id, with the newest id of the feed', async () => {
   const { last } = await auth.stores.revocations.listAfter(0);
   await auth.stores.transaction(({ revocations }) => revocations.add({ sessions: [41, 42] }));
-  const page = (await (await ask(`/ended-sessions?after=${last}`)).json()) as {
-    sessions: object[];
-    last: number;
-  };
+  const reply = await ask(`/ended-sessions?after=${last}`);
+  const page = (await reply.json()) as { sessions: object[]; last: number };
   expect(page.sessions).toMatchObject([{ session_id: 41 }, { session_id: 42 }]);
   expect(page.last).toBeGreaterThan(last);
   expect((await ask('/ended-sessions?after=x')).status).toBe(422);
@@ -80,11 +78,9 @@ test('finds a user by email or id, and takes two letters beyond A to Z for two u
     const person = { email, name: 'A Person', passwordHash: null, roles: ['user' as const] };
     return (await auth.stores.users.create(person))!.id;
   };
-  const [upper, lower, plus] = [
-    await add('\u00c9@example.com'),
-    await add('\u00e9@example.com'),
-    await add('ann+1@example.com'),
-  ];
+  const upper = await add('\u00c9@example.com');
+  const lower = await add('\u00e9@example.com');
+  const plus = await add('ann+1@example.com');
   for (const [query, id] of [
     [{ email: '\u00c9@EXAMPLE.com' }, upper],
     [{ email: '\u00e9@example.com' }, lower],

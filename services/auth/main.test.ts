@@ -3,9 +3,10 @@ import { hash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { changePassword, jwks, login, me } from '@content-platform/contract';
+import { changePassword, jwks, listSessions, login, me } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { startService, type Program } from '../../test/support/programs.ts';
+import { startRedis } from '../../test/support/redis-server.ts';
 import { createTestDatabase } from '../../test/support/test-database.ts';
 import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
@@ -27,7 +28,7 @@ async function start(env: Record<string, string> = {}) {
 }
 
 test('two processes that start on an empty database sign with one key, and stop on SIGTERM', async () => {
-  const both = await Promise.all([start(), start()]);
+  const both = await Promise.all([1, 2].map(() => start({ MFA_REQUIRED_ROLES: 'admin,user' })));
   for (const { isReady } of both) await until('it is ready', isReady);
   const sets = await Promise.all(both.map(({ origin }) => call(origin, jwks)));
   expect(sets[0]!.body!.keys).toHaveLength(1);
@@ -36,8 +37,17 @@ test('two processes that start on an empty database sign with one key, and stop 
   const person = { email: 'ann@example.com', password: 'a-password-to-keep' };
   const ann = { ...person, name: 'Ann', roles: ['user' as const] };
   await withAccounts(own.url, (accounts) => ensureUser(accounts, ann));
-  const { token } = (await call(both[0].origin, login, { body: person })).body!;
-  expect((await call(both[1].origin, me, { token })).status).toBe(200);
+  const { token } = (await call(both[0]!.origin, login, { body: person })).body!;
+  expect((await call(both[1]!.origin, me, { token })).status).toBe(200);
+  const { error } = await call(both[1]!.origin, listSessions, { token });
+  expect(error?.error).toBe('mfa_enrollment_required');
+
+  await until('every audit entry has its link', () =>
+    withAccounts(own.url, async ({ audit }) => {
+      const checked = await audit.verify(() => undefined);
+      return 'queued' in checked && checked.queued === 0;
+    }),
+  );
 
   for (const { child, ended } of both) {
     child.kill('SIGTERM');
@@ -45,6 +55,16 @@ test('two processes that start on an empty database sign with one key, and stop 
     expect(others).toEqual({ code: 0, stderr: '' });
     for (const secret of [person.password, token, keySecret]) expect(stdout).not.toContain(secret);
   }
+});
+
+const redis = useStarted(startRedis, ({ stop }) => stop());
+test('two processes count guesses together', async () => {
+  const both = await Promise.all([1, 2].map(() => start({ REDIS_URL: redis.url })));
+  for (const { isReady } of both) await until('it is ready', isReady);
+  const body = { email: 'nobody@example.com', password: 'a guess' };
+  // Ten are allowed, and each process alone gets no more.
+  const guesses = Array.from({ length: 20 }, (_, n) => call(both[n % 2]!.origin, login, { body }));
+  expect((await Promise.all(guesses)).map(({ status }) => status)).toContain(429);
 });
 
 test('exits with 1 and one line for another AUTH_KEY_SECRET', async () => {

@@ -15,12 +15,9 @@ const count = async (rows: string) =>
   (await auth.sql<{ count: number }>(`SELECT count(*)::int FROM auth.${rows}`))[0]!.count;
 const round = (query: Database['query'] = auth.database.query, { signal } = new AbortController()) =>
   runRetention(query, retention, auth.logger, signal);
-const addOldEntries = (many: number) =>
-  auth.sql(
-    `INSERT INTO audit.entry (event, at, details)
-     SELECT 'login', now() - interval '367 days', '{}' FROM generate_series(1, $1::int)`,
-    many,
-  );
+const oldEntries = `INSERT INTO audit.entry (event, at, details)
+  SELECT 'login', now() - interval '367 days', '{}' FROM generate_series(1, $1::int)`;
+const addOldEntries = (many: number) => auth.sql(oldEntries, many);
 
 /** Opens a session; `ends` and `ended` in days from now. Returns its id. */
 async function session(ends: number, ended: number | null, issuer: string | null = null): Promise<number> {
@@ -31,13 +28,9 @@ async function session(ends: number, ended: number | null, issuer: string | null
     FROM auth.user RETURNING id::int`;
   return (await auth.sql<{ id: number }>(text, ends, ended, issuer))[0]!.id;
 }
-const addTokens = (sessionId: number, many: number) =>
-  auth.sql(
-    `INSERT INTO auth.refresh_token (hash, session_id, replaced_at)
-     SELECT decode(md5($1 || ' ' || n), 'hex'), $1::bigint, now() FROM generate_series(1, $2::int) AS n`,
-    String(sessionId),
-    many,
-  );
+const tokens = `INSERT INTO auth.refresh_token (hash, session_id, replaced_at)
+  SELECT decode(md5($1 || ' ' || n), 'hex'), $1::bigint, now() FROM generate_series(1, $2::int) AS n`;
+const addTokens = (sessionId: number, many: number) => auth.sql(tokens, String(sessionId), many);
 
 test('deletes a backlog in batches, refresh tokens before their session', async () => {
   await addTokens(await session(-31, null), 2_500);

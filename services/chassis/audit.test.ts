@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
+import { json } from 'node:stream/consumers';
 import { startHttpServer } from '../../test/support/http-server.ts';
 import { until } from '../../test/support/wait.ts';
 import { createAuditClient } from './audit.ts';
@@ -19,9 +20,7 @@ async function clientOf(respond: (attempt: number) => number | undefined) {
   const log: string[] = [];
   const bodies: unknown[] = [];
   const { origin, close } = await startHttpServer(async (request, response) => {
-    let text = '';
-    for await (const chunk of request) text += String(chunk);
-    const status = respond(bodies.push(JSON.parse(text)));
+    const status = respond(bodies.push(await json(request)));
     if (status) response.writeHead(status).end();
   });
   closers.push(close);

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { collectDefaultMetrics } from 'prom-client';
+import { until } from '../../test/support/wait.ts';
 import { createReadinessCheck, expose } from './health.ts';
 import { createMetrics, observe } from './metrics.ts';
 
@@ -77,6 +78,8 @@ test('calls within a second share one round of checks', async () => {
     for (const assessment of await Promise.all(Array.from({ length: 20 }, assess)))
       expect(assessment).toEqual({ outcomes: { postgres: 'ok' }, failing: [] });
   expect(state.runs).toBe(1);
+  state.works = false;
+  await until('the failure is noticed', async () => (await assess()).failing.length === 1);
 });
 
 test('the call after a failed round checks again', async () => {

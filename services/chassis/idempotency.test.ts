@@ -101,6 +101,9 @@ test('a repetition does the work of a process that died, once the key is no long
   const abandoned = idempotency.once(request, () => left.promise);
   while ((await sql('SELECT FROM letters.idempotency_key')).rowCount === 0);
   await expect(idempotency.once(request, work)).rejects.toMatchObject({ status: 409 });
+  // The longest request, an upload, takes 75 s.
+  await sql(`UPDATE letters.idempotency_key SET held_until = held_until - interval '75 s'`);
+  await expect(idempotency.once(request, work)).rejects.toMatchObject({ status: 409 });
   await sql(`UPDATE letters.idempotency_key SET held_until = now() - interval '1 s'`);
   const other = idempotency.once({ ...request, fingerprint: 'y' }, work);
   await expect(other).rejects.toMatchObject({ error: 'idempotency_key_reused' });

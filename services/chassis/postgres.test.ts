@@ -204,6 +204,10 @@ test('leaves idle connections whose server is gone, and uses new ones', async ()
   const moved = open({ url: proxy.url });
   await Promise.all(Array.from({ length: 10 }, () => moved.query('one', 'SELECT pg_sleep(0.1)')));
   proxy.lose();
+  await expect(moved.ping()).rejects.toMatchObject({ status: 503 });
+  // For the next second, nobody waits for the database.
+  const refused = { status: 503, cause: { message: 'the database does not respond' } };
+  await expect(moved.query('one', 'SELECT 1')).rejects.toMatchObject(refused);
   // With the limit of a statement (6 s) for each connection, this takes 13 s.
   await until('it responds again', () => moved.ping().then(() => true), 10_000);
   proxy.lose();
@@ -217,12 +221,18 @@ test('a transaction in a database that hangs ends after the limit of one stateme
   const began = performance.now();
   const hanging = moved.transaction(async (query) => {
     await query('one', 'SELECT 1');
-    proxy.lose();
+    proxy.narrow(0);
     await query('one', 'SELECT 1');
   });
   await expect(hanging).rejects.toMatchObject({ status: 503 });
   // The limit is 6 s. A ROLLBACK would wait as long again.
   expect(performance.now() - began).toBeLessThan(10_000);
+  proxy.narrow(Infinity);
+  // On the same connection, this would be part of the transaction.
+  await moved.query('make', 'CREATE TABLE afterwards ()');
+  expect((await direct.query(`SELECT to_regclass('afterwards') AS made`)).rows).toEqual([
+    { made: 'afterwards' },
+  ]);
   await moved.close();
   await proxy.close();
 });
@@ -251,11 +261,8 @@ test('an unavailable database is a 503', async () => {
 });
 
 test('a refused login is a 503, after the password or name of the database was changed', async () => {
-  const [otherPassword, otherName] = [new URL(own.url), new URL(own.url)];
-  otherPassword.password = 'another';
-  otherName.pathname = '/another';
-  for (const { href: url } of [otherPassword, otherName]) {
-    const closed = open({ url });
+  for (const part of ['password', 'pathname']) {
+    const closed = open({ url: Object.assign(new URL(own.url), { [part]: 'another' }).href });
     const refused = { status: 503, cause: { code: expect.stringMatching(/^(28P01|3D000)$/) as unknown } };
     await expect(closed.query('one', 'SELECT 1')).rejects.toMatchObject(refused);
     await closed.close();
@@ -263,9 +270,8 @@ test('a refused login is a 503, after the password or name of the database was c
 });
 
 test('migrate refuses a wrong login as a configuration error, and its wait can be aborted', async () => {
-  const wrong = new URL(own.url);
-  wrong.password = 'wrong';
-  await expect(migrate({ url: wrong.href, schema: 'logs', folder, logger })).rejects.toThrow(ConfigError);
+  const { href: url } = Object.assign(new URL(own.url), { password: 'wrong' });
+  await expect(migrate({ url, schema: 'logs', folder, logger })).rejects.toThrow(ConfigError);
   const signal = AbortSignal.timeout(100);
   const away = migrate({ url: 'postgres://x@127.0.0.1:1/x', schema: 'logs', folder, logger, signal });
   await expect(away).rejects.toThrow('aborted');

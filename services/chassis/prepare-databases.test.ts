@@ -27,11 +27,8 @@ afterAll(async () => {
   await database.drop();
 });
 
-function asUser(user: string, password: string): string {
-  const url = new URL(database.url);
-  [url.username, url.password] = [user, password];
-  return url.href;
-}
+const asUser = (username: string, password: string): string =>
+  Object.assign(new URL(database.url), { username, password }).href;
 const prepare = (name: 'letters' | 'devices', role: string, platform = database.url) =>
   prepareDatabases(name, { platform, role, logger });
 const asks = (url: string, text: string) => withClient(url, (client: pg.Client) => client.query(text));

@@ -66,9 +66,8 @@ test('fetches new entries only, and all entries after the database was restored 
 });
 
 test('throws 503 before the first fetch; later keeps the last list and exports its age', async () => {
-  const scene = watch();
-  scene.state.away = true;
-  const { feed, state, lines, metrics, revocations } = scene;
+  const { feed, state, lines, metrics, revocations } = watch();
+  state.away = true;
   const none = watch(() => Promise.reject(new Error('unavailable'))).revocations;
   await until('a fetch has begun', () => state.asked.length > 1);
   expect(() => none.isRevoked({ sessionId: '7' })).toThrow(expect.objectContaining({ status: 503 }));
@@ -95,8 +94,12 @@ test('deletes revocations older than every token', async () => {
   feed.push({ id: 1, session: 'old' });
   await until('the revocation has arrived', () => revocations.isRevoked({ sessionId: 'old' }));
   const now = performance.now.bind(performance);
-  jest.spyOn(performance, 'now').mockImplementation(() => now() + 17 * 60_000);
+  let minutes = 15;
+  jest.spyOn(performance, 'now').mockImplementation(() => now() + minutes * 60_000);
   feed.push({ id: 2, session: 'new' });
+  await until('the next revocation has arrived', () => revocations.isRevoked({ sessionId: 'new' }));
+  expect(revocations.isRevoked({ sessionId: 'old' })).toBe(true);
+  minutes = 17;
   await until('the revocation is deleted', () => !revocations.isRevoked({ sessionId: 'old' }));
   expect(revocations.isRevoked({ sessionId: 'new' })).toBe(true);
 });

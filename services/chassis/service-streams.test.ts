@@ -44,9 +44,10 @@ beforeAll(async () => {
       if (query.read === 'nothing') return { status: 200 as const, body: { long } };
       return { status: 200 as const, body: { text: await textOf(body) } };
     }),
-    handle(stream, ({ params: { how }, header }) => {
+    handle(stream, async ({ params: { how }, header, signal }) => {
       const body = Readable.from(chunksOf(how));
       streams.push(body);
+      if (header('x-late')) await once(signal(), 'abort');
       const headers = { 'Content-Type': 'text/plain', 'X-Range': header('range') ?? 'none' };
       return { status: 200 as const, body, headers };
     }),
@@ -141,6 +142,17 @@ test('HEAD sends nothing of a stream and closes it, and ignores Range', async ()
   const whole = await fetch(`${served.origin}/api/stream/whole`, init);
   expect(whole.headers.get('x-range')).toBe('bytes=0-1');
   await whole.text();
+});
+
+test('closes the stream of a client that disconnected before the reply', async () => {
+  const { length } = streams;
+  const hangUp = new AbortController();
+  const init = { headers: { 'X-Late': 'yes' }, signal: hangUp.signal };
+  const asked = fetch(`${served.origin}/api/stream/whole`, init).catch(() => undefined);
+  await until('the stream is open', () => streams.length > length);
+  hangUp.abort();
+  await asked;
+  await until('it is closed', () => streams.at(-1)!.closed);
 });
 
 test('closes the stream when the client disconnects', async () => {

@@ -3,6 +3,7 @@ import * as contract from '@content-platform/contract';
 import type { BodyInput } from '@content-platform/contract';
 import { createLogger } from '@content-platform/chassis';
 import { call } from '@content-platform/contract/client';
+import { accepted } from '../../test/support/accounts.ts';
 import { until } from '../../test/support/wait.ts';
 import { deleteFailedJobs, retryFailedJobs } from './endpoints/failed-jobs.ts';
 import { createFailedJobStore } from './failed-job-store.ts';
@@ -48,17 +49,11 @@ async function store(job: Stored = {}): Promise<number> {
 }
 
 const token = () => service.token('jobs:manage');
-async function list(query: Record<string, string | number> = {}) {
-  const { body, error } = await call(service.url, contract.listFailedJobs, { query, token: token() });
-  if (error) throw new Error(error.message);
-  return body;
-}
+const list = async (query: Record<string, string | number> = {}) =>
+  (await accepted(call(service.url, contract.listFailedJobs, { query, token: token() }))).body;
 const ids = async (query: Record<string, string | number>) => (await list(query)).items.map(({ id }) => id);
-async function groups(query: Record<string, string> = {}) {
-  const { body, error } = await call(service.url, contract.listFailedJobClasses, { query, token: token() });
-  if (error) throw new Error(error.message);
-  return body.items;
-}
+const groups = async (query: Record<string, string> = {}) =>
+  (await accepted(call(service.url, contract.listFailedJobClasses, { query, token: token() }))).body.items;
 const find = (id: number) => call(service.url, contract.readFailedJob, { params: { id }, token: token() });
 const retry = (id: number) => call(service.url, contract.retryFailedJob, { params: { id }, token: token() });
 const retryAll = (body: BodyInput<typeof contract.retryFailedJobs>) =>
@@ -277,18 +272,20 @@ test('keeps jobs that arrive during a deletion', async () => {
   for (let count = 0; count < 2; count += 1) await store();
   const jobs = createFailedJobStore(world.query);
   let late: number | undefined;
+  const hangUp = new AbortController();
   const meanwhile = {
     ...jobs,
     async removeMatching(...values: Parameters<typeof jobs.removeMatching>) {
       late ??= await store();
-      return jobs.removeMatching(...values);
+      return jobs.removeMatching(...values).finally(() => hangUp.abort());
     },
   };
   const logger = createLogger('content-cache', 'silent');
-  const addToAudit = () => Promise.resolve(false);
+  const addToAudit = jest.fn(() => Promise.resolve(false));
   await deleteFailedJobs({ jobs: meanwhile, addToAudit, logger })(
-    callWith({ state: 'open', dry_run: false } as const),
+    callWith({ state: 'open', dry_run: false } as const, hangUp.signal),
   );
+  expect(addToAudit).toHaveBeenCalledTimes(1);
   expect(await allIds()).toEqual([late]);
 });
 

@@ -25,6 +25,13 @@ test('writes rows as soon as a batch is full', () => {
   expect(query).toHaveBeenCalledTimes(1);
 });
 
+test('writes the queued rows when the process stops', async () => {
+  const query = start(() => Promise.resolve());
+  add(1);
+  await log.close();
+  expect(query).toHaveBeenCalledTimes(1);
+});
+
 test('does not retry once per clear while rows cannot be written', async () => {
   const query = start(() => Promise.reject(new Error('unavailable')));
   const began = performance.now();

@@ -44,9 +44,8 @@ test('sets version and time itself, whatever the writer sends', async () => {
     'UPDATE content.webform SET version = 7 WHERE id = $1 RETURNING *',
     'UPDATE content.webform SET version = version, updated_at = NULL WHERE id = $1 RETURNING *',
     `${insert} ON CONFLICT (id) DO UPDATE SET title = 'Two' RETURNING *`,
-  ]) {
+  ])
     rows.push((await owner.query<{ version: string; updated_at: Date }>(statement, [1])).rows[0]!);
-  }
   expect(rows.map(({ version }) => version)).toEqual(['1', '2', '3', '4']);
   for (const { updated_at } of rows) expect(updated_at.getTime()).toBeGreaterThan(before);
 });
@@ -260,9 +259,8 @@ test('lets the content server write only records', async () => {
       'DELETE FROM content.tombstone',
       'SELECT FROM content.migration',
       'CREATE TABLE content.mine ()',
-    ]) {
+    ])
       await expect(owner.query(forbidden)).rejects.toMatchObject({ code: '42501' });
-    }
   } finally {
     await owner.query('RESET ROLE');
   }

@@ -1,6 +1,7 @@
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { until } from '../../test/support/wait.ts';
 import { type Proxy, startProxy } from '../../test/support/proxy.ts';
+import { listContent } from './endpoints/content.ts';
 import type { TestService } from './testing/service.ts';
 import { read, useTestStores } from './testing/test-stores.ts';
 
@@ -18,15 +19,9 @@ afterEach(async () => {
 
 const body = { fields: [{ name: 'a "quoted" é 🎈' }], big: 1e300, empty: [] };
 let nextId = 1;
-async function insert(title = 'A form'): Promise<number> {
-  const id = nextId++;
-  await world.sql(
-    'INSERT INTO content.record (model, id, title, body) VALUES ($1, $2, $3, $4)',
-    'webform',
-    id,
-    title,
-    JSON.stringify(body),
-  );
+async function insert(id = nextId++): Promise<number> {
+  const text = `INSERT INTO content.record VALUES ('webform', $1, 'A form', $2)`;
+  await world.sql(text, id, JSON.stringify(body));
   return id;
 }
 
@@ -43,11 +38,7 @@ test('gives a recreated record another ETag even if its version is the same', as
   const before = await read(service, 'webform', id);
   await world.sql('DELETE FROM content.record WHERE id = $1', id);
   await world.sql('DELETE FROM content.tombstone WHERE id = $1', id);
-  await world.sql(
-    `INSERT INTO content.record VALUES ('webform', $1, 'A form', $2)`,
-    id,
-    JSON.stringify(body),
-  );
+  await insert(id);
   await world.redis.admin.flushall();
   const after = await read(service, 'webform', id);
   expect(after.body).toMatchObject({ version: 1 });
@@ -71,6 +62,18 @@ test('bounds large lists that clients do not receive, also of one user; other re
   expect((await read(service, 'pathway', 1)).status).toBe(200);
   for (const { body: unread } of replies) await unread!.cancel();
   await until('a list is sent again', async () => (await (await list()).text()).length > 20e6);
+});
+
+test('does not count a list whose client left while it was built', async () => {
+  let client = new AbortController();
+  const items = [{ id: 1, version: 1, payload: 'x'.repeat(20e6) }];
+  const list = () => Promise.resolve(items).finally(() => client.abort());
+  const handler = listContent({ restricted: [], unlisted: [], records: { list } } as never);
+  const caller = { kind: 'user', id: 7, scopes: new Set() };
+  for (let lists = 0; lists < 4; lists += 1, client = new AbortController()) {
+    const request = { params: { model: 'pathway' }, query: {}, caller, signal: () => client.signal };
+    expect(await handler(request as never)).toMatchObject({ status: 200 });
+  }
 });
 
 test('accepts the highest id', async () => {

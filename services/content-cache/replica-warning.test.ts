@@ -13,6 +13,13 @@ beforeAll(async () => {
 });
 afterAll(() => replica.stop());
 
+test('does not use a Redis that has fewer replicas than CACHE_MIN_REPLICAS', async () => {
+  const service = await world.service({ env: { CACHE_MIN_REPLICAS: '2' } });
+  expect(await service.check('redis')).toBe(false);
+  expect(JSON.stringify(service.log)).toContain('CACHE_MIN_REPLICAS is 2');
+  await service.stop();
+});
+
 test('logs once what to set for a replica that the cache does not count', async () => {
   const service = await world.service();
   const warnings = () => service.log.filter(({ message }) => String(message).includes('CACHE_MIN_REPLICAS'));

@@ -14,12 +14,9 @@ const newToken = () => `token-${randomUUID()}`;
 const phone = { platform: 'ios', name: 'Phone', app_version: '1.0' } as const;
 const tokensOf = async (userId: number) =>
   (await devices.listTokens(userId, undefined, 100)).map(({ token }) => token);
+const older = 'UPDATE devices.device SET last_seen_at = now() - make_interval(days => $2) WHERE token = $1';
 /** Makes the device last seen this number of days ago. */
-const age = (token: string, days: number) =>
-  own.sql('UPDATE devices.device SET last_seen_at = now() - make_interval(days => $2) WHERE token = $1', [
-    token,
-    days,
-  ]);
+const age = (token: string, days: number) => own.sql(older, [token, days]);
 /** Makes a user with the maximum number of devices, the least recently seen first. */
 async function fullUser() {
   const userId = someone();
@@ -118,6 +115,16 @@ test('gives a token to exactly one of two users that register it concurrently', 
     expect(owners).toHaveLength(1);
     expect(users).toContain(Number(owners[0]!.user_id));
   }
+});
+
+test('registrations that wait for each other leave connections for other requests', async () => {
+  const userId = someone();
+  const lock = `SELECT pg_advisory_xact_lock(hashtextextended('devices.user ' || $1, 0))`;
+  const release = await holdOpen(own.database, (query) => query('test', lock, [userId]));
+  const waiting = Array.from({ length: 12 }, () => devices.register(userId, session, { token: newToken() }));
+  const first = Promise.race([devices.list(someone(), undefined, 1), ...waiting]);
+  await expect(first.finally(release)).resolves.toEqual([]);
+  await Promise.all(waiting);
 });
 
 test('does not wait for a device that is moving to another user', async () => {

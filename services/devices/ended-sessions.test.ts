@@ -58,7 +58,9 @@ test('continues where it was after auth was unavailable, also over several pages
   }));
 
 test("begins again if auth's database was restored from a backup", async () => {
-  await own.sql('UPDATE devices.ended_session_position SET after = 100');
+  const known = await newDevice();
+  await own.devices.endSessions([known.sessionId], 100);
+  end(1, known.sessionId);
   const { userId, sessionId } = await newDevice();
   end(3, sessionId);
   await following(async () => {

@@ -15,5 +15,3 @@ export const timesOf = (values: readonly number[]) => ({
   p99: percentile(values, 0.99),
   max: percentile(values, 1),
 });
-
-export type Times = ReturnType<typeof timesOf>;

@@ -2,11 +2,8 @@
 export async function inRotatingOrder<Thing>(
   things: readonly Thing[],
   rounds: number,
-  work: (thing: Thing, index: number) => Promise<void>,
+  work: (thing: Thing) => Promise<void>,
 ): Promise<void> {
   for (let round = 0; round < rounds; round += 1)
-    for (let turn = 0; turn < things.length; turn += 1) {
-      const index = (turn + round) % things.length;
-      await work(things[index]!, index);
-    }
+    for (let turn = 0; turn < things.length; turn += 1) await work(things[(turn + round) % things.length]!);
 }

@@ -10,17 +10,10 @@ import { startPostgres } from '../../deploy/local/postgres.ts';
 import type { StackContext } from '../../deploy/local/stores.ts';
 import { createTerminal } from '../../deploy/local/terminal.ts';
 
-export interface Stores {
-  postgres: string;
-  logs: string;
-  /** Empty without Kafka. */
-  kafka: string;
-  versions: Record<string, string>;
-  stop(): Promise<void>;
-}
+export type Stores = Awaited<ReturnType<typeof startStores>>;
 
 /** Starts only PostgreSQL and, with `withKafka`, Kafka, as `npm start` does. */
-export async function startStores({ withKafka }: { withKafka: boolean }): Promise<Stores> {
+export async function startStores({ withKafka }: { withKafka: boolean }) {
   const folder = mkdtempSync(join(ROOT, '.local', 'test-'));
   const state = openState(folder, 'a bench');
   const stopping = new AbortController();
@@ -59,11 +52,12 @@ export async function startStores({ withKafka }: { withKafka: boolean }): Promis
     return {
       postgres: databases.platform,
       logs: databases.logs,
+      /** Empty without Kafka. */
       kafka: kafka ?? '',
       versions: {
         postgres: databases.version,
         ...(kafka !== null && { kafka: kafkaVersion.split(' ')[0]! }),
-      },
+      } as Record<string, string>,
       stop,
     };
   } catch (error) {

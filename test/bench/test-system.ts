@@ -10,7 +10,7 @@ import { pidOf, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 import { cpuOf, redisVersion } from './figures.ts';
 import { startLoad, type Load } from './gateway/processes.ts';
-import type { Job, Quantiles, Seen } from './load/job.ts';
+import type { Job, Seen } from './load/job.ts';
 import { isReady, startContentCache, startGateway } from './own-services.ts';
 
 /** The platform runs on this core, everything else on the other: a load that competes for CPU measures itself. */
@@ -75,19 +75,12 @@ export async function cpuWhile<Result>(
 
 export const startPeople = () => startLoad<Job, Seen>('test/bench/load/main.ts');
 
-/** One measurement; CPU of one request in each process, in µs. */
-export interface Round {
-  cpu: Record<string, number>;
-  perSecond: number;
-  times: Quantiles;
-  /** Replies with another status than 200, and requests without a reply. */
-  failed: number;
-}
-
-/** Sends a load to a gateway. @throws Error if no reply has the status 200 */
-export async function measure(load: Load<Job, Seen>, job: Job, pids: Record<string, number>): Promise<Round> {
+/** Sends a load to a gateway. `cpu` is that of one request in each process, in µs. @throws Error without a reply 200 */
+export async function measure(load: Load<Job, Seen>, job: Job, pids: Record<string, number>) {
   const goodOf = ({ statuses }: Seen) => statuses['200'] ?? 0;
   const { result: seen, cpu } = await cpuWhile(pids, () => load.send(job), goodOf);
   if (!seen.good) throw new Error(`${job.paths[0]}: ${JSON.stringify(seen.statuses)}`);
+  // Failed: replies with another status than 200, and requests without a reply.
   return { cpu, perSecond: seen.goodput, times: seen.good, failed: seen.due - goodOf(seen) };
 }
+export type Round = Awaited<ReturnType<typeof measure>>;

@@ -7,16 +7,16 @@ import { preparePostgres } from '../../deploy/local/postgres.ts';
 import { portsOf, serviceSpec } from '../../deploy/local/service-process.ts';
 import { serviceOf, services } from '@content-platform/contract';
 import { randomSecret, type State } from '../../deploy/local/state.ts';
-import { startCollector, type Collector } from '../support/collector.ts';
+import { startCollector } from '../support/collector.ts';
 import { client, listen, type Person } from '../support/identity.ts';
 import { returnTo } from '../support/identity-stack.ts';
 import { startOwnStack } from '../support/own-stack.ts';
-import { startRedis, type RedisServer } from '../support/redis-server.ts';
+import { startRedis } from '../support/redis-server.ts';
 import { startS3Server } from '../support/s3-server.ts';
 import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts';
 import { stack } from '../support/stack.ts';
 import { createProxies, type Proxies } from './proxies.ts';
-import { startRestarted, type RestartedProcess } from './restarted-process.ts';
+import { startRestarted } from './restarted-process.ts';
 
 export const person: Person = {
   subject: 'fay',
@@ -27,16 +27,7 @@ export const person: Person = {
 };
 
 /** A stack with a controllable fault for each dependency. */
-export interface FaultyStack {
-  proxies: Proxies;
-  postgres: RestartedProcess;
-  redis: RedisServer;
-  collector: Collector;
-  disks: Record<'postgres' | 'redis' | 'media', SmallDisk>;
-  /** Switches the uploads between S3 and the local folder. */
-  useS3(yes: boolean): Promise<void>;
-  stop(): Promise<void>;
-}
+export type FaultyStack = Awaited<ReturnType<typeof build>>;
 
 type Ends = (() => unknown)[];
 
@@ -92,7 +83,7 @@ export async function startFaultyStack(): Promise<FaultyStack> {
   }
 }
 
-async function build(ends: Ends, stop: () => Promise<void>): Promise<FaultyStack> {
+async function build(ends: Ends, stop: () => Promise<void>) {
   const folder = mkdtempSync(join(tmpdir(), 'faults-'));
   ends.push(() => rmSync(folder, { recursive: true, force: true }));
   const mount = (name: string, megabytes: number) => {
@@ -100,7 +91,7 @@ async function build(ends: Ends, stop: () => Promise<void>): Promise<FaultyStack
     ends.push(() => disk.unmount());
     return disk;
   };
-  const disks: Partial<FaultyStack['disks']> = {
+  const disks: Partial<Record<'postgres' | 'redis' | 'media', SmallDisk>> = {
     postgres: mount('postgres', 512),
     redis: mount('redis', 64),
   };
@@ -152,8 +143,9 @@ async function build(ends: Ends, stop: () => Promise<void>): Promise<FaultyStack
     postgres,
     redis,
     collector,
-    disks: disks as FaultyStack['disks'],
-    useS3: (yes) => proxies.lead('media-upload', yes ? s3Media : Number(usualMedia)),
+    disks: disks as Required<typeof disks>,
+    /** Switches the uploads between S3 and the local folder. */
+    useS3: (yes: boolean) => proxies.lead('media-upload', yes ? s3Media : Number(usualMedia)),
     stop,
   };
 }

@@ -34,4 +34,3 @@ export async function startRestarted(spec: ProcessSpec) {
     },
   };
 }
-export type RestartedProcess = Awaited<ReturnType<typeof startRestarted>>;

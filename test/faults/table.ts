@@ -18,9 +18,7 @@ export interface Observation {
   backWithin: number;
 }
 
-export interface Results {
-  dependencies: Record<string, Observation[]>;
-}
+type Results = Record<string, Observation[]>;
 
 const resultsFile = join(ROOT, 'test/faults/results/faults.json');
 export const docFile = join(ROOT, 'docs/operations/failure-modes.md');
@@ -64,13 +62,13 @@ export function updated(fault: string, { answers, backMs }: Measured, written?: 
   return { fault, answers: Object.fromEntries(rows), backMs, backWithin };
 }
 
-export function readResults(): Results['dependencies'] {
+export function readResults(): Results {
   if (!existsSync(resultsFile)) return {};
-  return (JSON.parse(readFileSync(resultsFile, 'utf8')) as Results).dependencies;
+  return (JSON.parse(readFileSync(resultsFile, 'utf8')) as { dependencies: Results }).dependencies;
 }
 
 /** Writes the observations of this run and keeps earlier ones of other dependencies. */
-export function writeResults(dependencies: Results['dependencies']): void {
+export function writeResults(dependencies: Results): void {
   const about =
     'What clients got while a dependency failed. answers: per group of endpoints the first answer after the fault began, and a later one where it differs, each with the limit in seconds that docs/operations/failure-modes.md states; backMs: from the end of the fault until all was as before.';
   writeResult('faults', 'faults', { about, dependencies });
@@ -134,11 +132,7 @@ function section({ title, leftOut }: Dependency, groups: readonly Group[], seen:
   return [...parts, ...(leftOut ? [`Not tested: ${leftOut}`] : [])].join('\n\n');
 }
 
-export function render(
-  dependencies: readonly Dependency[],
-  groups: readonly Group[],
-  results: Results['dependencies'],
-): string {
+export function render(dependencies: readonly Dependency[], groups: readonly Group[], results: Results) {
   const intro = readFileSync(join(import.meta.dirname, 'intro.txt'), 'utf8').trim();
   const sections = dependencies
     .filter(({ id }) => results[id])

@@ -24,17 +24,11 @@ interface Export {
   }[];
 }
 
-export interface SentSpan extends Omit<OtlpSpan, 'attributes' | 'links'> {
-  service: string;
-  attributes: Record<string, unknown>;
-  links: { traceId: string; spanId: string }[];
-}
-
 const record = (attributes: Attribute[]) =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0] as unknown]));
 
 /** The spans of an OTLP/HTTP request in JSON (opentelemetry-proto, trace/v1). */
-function spansOf({ resourceSpans }: Export): SentSpan[] {
+function spansOf({ resourceSpans }: Export) {
   return resourceSpans.flatMap(({ resource, scopeSpans }) => {
     const service = String(record(resource.attributes)['service.name']);
     return scopeSpans
@@ -42,6 +36,8 @@ function spansOf({ resourceSpans }: Export): SentSpan[] {
       .map((span) => ({ ...span, service, attributes: record(span.attributes), links: span.links ?? [] }));
   });
 }
+
+export type SentSpan = ReturnType<typeof spansOf>[number];
 
 /** Starts a collector that stores what it receives, with the environment variables for processes that send to it. */
 export async function startCollector() {

@@ -15,29 +15,26 @@ interface GatewayRaceOptions {
   changesPerSecond: number;
 }
 
-export interface GatewayRaceFigures {
-  answers: Record<string, number>;
+const noFigures = () => ({
+  answers: {} as Record<string, number>,
   /** Request ids of failed reads, to find the reason in the logs. */
-  failed: string[];
-  hits: number;
+  failed: [] as string[],
+  hits: 0,
   /** Number of acknowledged clears; `refused` counts refused attempts, which are retried. */
-  clears: number;
-  refused: number;
+  clears: 0,
+  refused: 0,
   /** The record keys of the events that Kafka acknowledged; each key occurs once. */
-  announced: string[];
+  announced: [] as string[],
   /** Reads that began after an acknowledged clear and returned an older version than the one committed before it. */
-  stale: string[];
+  stale: [] as string[],
   /** Records whose last change is in the database and was never returned by a read. */
-  lost: string[];
-}
+  lost: [] as string[],
+});
+export type GatewayRaceFigures = ReturnType<typeof noFigures>;
 
-interface Watched {
-  id: number;
-  title: string;
-  /** The oldest version that a read beginning now may return. */
-  floor: number;
-  changing: boolean;
-}
+/** `floor`: the oldest version that a read beginning now may return. */
+const newRecord = () => ({ id: freshId(), title: '', floor: 0, changing: false });
+type Watched = ReturnType<typeof newRecord>;
 
 const model: Model = 'condition';
 const recordCount = 12;
@@ -50,18 +47,8 @@ const readAgainMs = 1_000;
 
 /** Reads and changes its own records during faults, and compares each read with the clears acknowledged before it. */
 export async function startGatewayRace({ readsPerSecond, changesPerSecond }: GatewayRaceOptions) {
-  const newRecord = (): Watched => ({ id: freshId(), title: '', floor: 0, changing: false });
   const records = Array.from({ length: recordCount }, newRecord);
-  const figures: GatewayRaceFigures = {
-    answers: {},
-    failed: [],
-    hits: 0,
-    clears: 0,
-    refused: 0,
-    announced: [],
-    stale: [],
-    lost: [],
-  };
+  const figures = noFigures();
   for (const record of records) await save(model, record.id, 'Made');
   const count = Math.ceil(readsPerSecond / readsPerUser);
   const users = await Promise.all(Array.from({ length: count }, async () => tokensOf(await newUser())));

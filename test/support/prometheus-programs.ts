@@ -28,9 +28,8 @@ function onThePath(): PrometheusPrograms | undefined {
 async function unpackDebian(): Promise<string | undefined> {
   const draft = `${folder}.${process.pid}`;
   mkdirSync(draft, { recursive: true, mode: 0o755 });
-  const { signal } = new AbortController();
-  const run = (command: string, ...args: string[]) =>
-    runCommand(command, args, { signal, cwd: draft, within: 120_000 });
+  const options = { cwd: draft, within: 120_000 };
+  const run = (command: string, ...args: string[]) => runCommand(command, args, options);
   const download = () => run('apt-get', '-q', 'download', ...packages);
   try {
     let fetched = await download();
@@ -57,12 +56,9 @@ async function unpackDebian(): Promise<string | undefined> {
 export async function findPrograms(): Promise<PrometheusPrograms> {
   const found = onThePath();
   if (found) return found;
-  const isThere = existsSync(folder) && existsSync(texts);
-  const reason = isThere
-    ? undefined
-    : canInstall()
-      ? await unpackDebian()
-      : 'this is not Debian, or not root';
+  let reason: string | undefined;
+  if (!existsSync(folder) || !existsSync(texts))
+    reason = canInstall() ? await unpackDebian() : 'this is not Debian, or not root';
   if (reason !== undefined)
     throw new Error(
       `There is no Prometheus (${reason}): put prometheus, promtool, alertmanager and amtool on PATH, Prometheus 2.42 or newer.`,

@@ -7,7 +7,7 @@ import { database, freshId } from '../../../test/support/records.ts';
 import { until } from '../../../test/support/wait.ts';
 import { useApplication } from './application.ts';
 
-const { php } = useApplication();
+const { php, startDriver } = useApplication();
 beforeEach(() => php("DB::table('jobs')->delete();"));
 
 interface Announced {
@@ -168,6 +168,16 @@ test('a committed change is announced at the end of the request, even if a callb
   // The next transaction's rollback does not undo the change.
   await php("DB::connection('platform')->beginTransaction(); DB::connection('platform')->rollBack();");
   expect(await announced()).toHaveLength(2);
+});
+
+test('with after_commit, the rollback of a third connection keeps the announcement', async () => {
+  const [id] = (await create()) as [number];
+  const other = startDriver();
+  const third = `'database.connections.third' => ['driver' => 'sqlite', 'database' => ':memory:']`;
+  const code = `config(['queue.connections.database.after_commit' => true, ${third}]); $third = DB::connection('third');
+    $third->beginTransaction(); Webform::find(${id})->update(['title' => 'New']); $third->rollBack();`;
+  await other.php(code).finally(other.stop);
+  expect(await announced()).toEqual(webform([id, 'updated']));
 });
 
 test("queues the announcement when the application's own transaction ends, on commit as well", async () => {

@@ -143,6 +143,11 @@ test('announces by Kafka event, and tries again without the confirmation of a br
       Webform::announceAll();
       work('kafka');`);
     expect(await waiting()).toBe(2);
+    // The brokers report nothing in time.
+    await driver.php(String.raw`RdKafka\Producer::$outcome = null;
+      DB::table('jobs')->update(['available_at' => 0]);
+      work('kafka');`);
+    expect(await waiting()).toBe(2);
     const messages = await driver.php<Message[]>(String.raw`RdKafka\Producer::$outcome = 0;
       RdKafka\Producer::$sent = [];
       DB::table('jobs')->update(['available_at' => 0]);

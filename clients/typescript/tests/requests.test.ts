@@ -32,6 +32,12 @@ test('reads a duplicate id once', async () => {
   fake = await startFake({ '/api/content/webform': [ok({ items: [] })] });
   await fake.client.readMany('webform', [...Array.from({ length: 100 }, (_, index) => index + 1), 1]);
   expect(fake.seen).toHaveLength(1);
+  const ids = Array.from({ length: 101 }, (_, index) => index + 1);
+  await fake.client.readMany('webform', ids);
+  expect(fake.seen.slice(1).map(({ path }) => path)).toEqual([
+    expect.stringMatching(/100$/),
+    expect.stringMatching(/ids=101$/),
+  ]);
 });
 
 test('names an operation that does not exist, and refuses a platform without a URL', async () => {
@@ -105,6 +111,13 @@ test('accepts an empty 202, and reports a missing reply, a late reply and one of
   await expect(fake.client.request('me')).rejects.toMatchObject({ code: 'unexpected_reply', status: 200 });
   fake.server.close();
   await expect(fake.client.request('me')).rejects.toMatchObject({ code: 'network_error', status: 0 });
+});
+
+test('does not send a password to the server that a redirect names', async () => {
+  fake = await startFake({ '/api/login': [{ status: 307, headers: { Location: '/elsewhere' } }] });
+  const login = fake.client.login({ email: 'a@example.com', password: 'p' });
+  await expect(login).rejects.toMatchObject({ code: 'network_error' });
+  expect(fake.seen.map(({ path }) => path)).toEqual(['/api/login']);
 });
 
 test('follow goes on after failures, and starts over after an expired cursor', async () => {

@@ -70,6 +70,14 @@ test('a platform that is unavailable does not log out', async () => {
   expect(await outcomesOf(fake.client, 1)).toEqual([1]);
 });
 
+test('does not repeat a refresh so late that the platform would take the token for stolen', async () => {
+  const now = performance.now.bind(performance);
+  const late = slowly(busy, () => (performance.now = () => now() + 10_000));
+  fake = await loggedIn([late, tokens(2)], { retries: 0 });
+  const outcomes = await outcomesOf(fake.client, 1).finally(() => (performance.now = now));
+  expect([outcomes, refreshes()]).toEqual([['service_unavailable'], [withToken('r1')]]);
+});
+
 test('an abort ends the wait of its caller for a refresh, and no other', async () => {
   const stop = new AbortController();
   fake = await loggedIn([slowly(tokens(2), () => stop.abort('enough'))]);
@@ -120,6 +128,14 @@ test('an upload whose stream ends after the next login is not sent for that logi
   await writable.close();
   await refused;
   expect(fake.seen.map(({ path }) => path)).toEqual(['/api/login', '/api/login']);
+});
+
+test('the code of a single sign-on logs in', async () => {
+  fake = await startFake({ '/api/token': [tokens(1)], '/api/me': [ok({ id: 1 })] });
+  await fake.client.loginWithCode({ code: 'c', code_verifier: 'v' });
+  expect(refreshes()).toEqual([expect.stringContaining('"code":"c","code_verifier":"v"')]);
+  await fake.client.request('me');
+  expect(fake.seen[1]!.headers.authorization).toBe('Bearer t1');
 });
 
 test('a second factor completes the login, and a wrong password is no reason for a refresh', async () => {

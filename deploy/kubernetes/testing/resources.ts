@@ -1,6 +1,6 @@
 import type { HorizontalPodAutoscaler } from 'kubernetes-types/autoscaling/v2.d.ts';
 import type { Deployment } from 'kubernetes-types/apps/v1.d.ts';
-import type { ConfigMap, Container, Namespace, PodSpec, Service } from 'kubernetes-types/core/v1.d.ts';
+import type { ConfigMap, Namespace, Service } from 'kubernetes-types/core/v1.d.ts';
 import type { Ingress, NetworkPolicy } from 'kubernetes-types/networking/v1.d.ts';
 import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.d.ts';
 
@@ -31,12 +31,7 @@ export function find<K extends Kind>(resources: readonly Resource[], kind: K, na
 }
 
 /** The pod template of a Deployment, with its labels, its process and the container that migrates before. */
-export function podOf(deployment: Deployment): {
-  labels: Record<string, string>;
-  spec: PodSpec;
-  container: Container;
-  migration: Container;
-} {
+export function podOf(deployment: Deployment) {
   const { metadata, spec } = deployment.spec!.template;
   if (spec!.containers.length !== 1) throw new Error(`${deployment.metadata?.name} has several containers`);
   const [migration, ...others] = spec!.initContainers ?? [];

@@ -16,10 +16,11 @@ beforeAll(async () => {
   factor = await enrol(gateway, user.token);
 });
 
-async function begin({ email, password }: OwnUser = user): Promise<string> {
+function signIn({ email, password }: OwnUser) {
   const headers = { 'X-Forwarded-For': newAddress() };
-  return mfaTokenOf(await call(gateway, contract.login, { body: { email, password }, headers }));
+  return call(gateway, contract.login, { body: { email, password }, headers });
 }
+const begin = async (own = user) => mfaTokenOf(await signIn(own));
 
 const loginMfaExample = {
   body: { mfa_token: 'x', code: '123456' },
@@ -77,10 +78,7 @@ describeEndpoint(contract.deleteTotp, deleteTotpExample, ({ ask }) => {
     expect(error?.error).toBe('invalid_code');
     await begin(own);
     expect((await ask({ token: own.token, body: { code: codeOf(secret) } })).status).toBe(204);
-    const { email, password } = own;
-    const body = { email, password };
-    const headers = { 'X-Forwarded-For': newAddress() };
-    expect((await call(gateway, contract.login, { body, headers })).status).toBe(200);
+    expect((await signIn(own)).status).toBe(200);
   });
 });
 

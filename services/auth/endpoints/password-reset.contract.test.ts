@@ -23,56 +23,50 @@ const mailTo = (email: string) =>
     return name && (readFileSync(join(folder, name), 'utf8') || undefined);
   });
 
-describeEndpoint(
-  contract.forgotPassword,
-  {
-    body: { email: `${randomUUID()}@example.com` },
-    invalid: {
-      fields: {
-        email: [
-          undefined,
-          '',
-          ' ',
-          'x'.repeat(255),
-          ['a@example.com'],
-          'a@example.com\n',
-          'a\u2028@example.com',
-          'a@example.com\r\nBcc: b@example.com',
-        ],
-        name: ['A'],
-      },
+const forgotPasswordExample = {
+  body: { email: `${randomUUID()}@example.com` },
+  invalid: {
+    fields: {
+      email: [
+        undefined,
+        '',
+        ' ',
+        'x'.repeat(255),
+        ['a@example.com'],
+        'a@example.com\n',
+        'a\u2028@example.com',
+        'a@example.com\r\nBcc: b@example.com',
+      ],
+      name: ['A'],
     },
   },
-  ({ ask }) => {
-    test('accepts any email, and sends a mail to a user', async () => {
-      const { email } = await newUser();
-      const replies = [await ask({ body: { email } }), await ask({ body: { email: 'nobody@example.com' } })];
-      expect(replies.map(({ status }) => status)).toEqual([202, 202]);
-      const mail = await mailTo(email);
-      expect(mail).toMatch(/^From: Content Platform <no-reply@example\.com>\r$/m);
-      expect(mail).toMatch(/^http:\/\/localhost:3000\/#token=[\w-]{43}\r$/m);
-    });
-  },
-);
+};
+describeEndpoint(contract.forgotPassword, forgotPasswordExample, ({ ask }) => {
+  test('accepts any email, and sends a mail to a user', async () => {
+    const { email } = await newUser();
+    const replies = [await ask({ body: { email } }), await ask({ body: { email: 'nobody@example.com' } })];
+    expect(replies.map(({ status }) => status)).toEqual([202, 202]);
+    const mail = await mailTo(email);
+    expect(mail).toMatch(/^From: Content Platform <no-reply@example\.com>\r$/m);
+    expect(mail).toMatch(/^http:\/\/localhost:3000\/#token=[\w-]{43}\r$/m);
+  });
+});
 
-describeEndpoint(
-  contract.resetPassword,
-  {
-    body: { token: 'x'.repeat(43), new_password },
-    invalid: {
-      fields: { token: [undefined, '', 12], new_password: ['', 'x'.repeat(1_025)], email: ['a@example.com'] },
-    },
+const resetPasswordExample = {
+  body: { token: 'x'.repeat(43), new_password },
+  invalid: {
+    fields: { token: [undefined, '', 12], new_password: ['', 'x'.repeat(1_025)], email: ['a@example.com'] },
   },
-  ({ ask }) => {
-    test('sets the password once, and ends all sessions', async () => {
-      const user = await newUser();
-      await call(gateway, contract.forgotPassword, { body: { email: user.email } });
-      const token = tokenIn(await mailTo(user.email))!;
-      expect(await ask({ body: { token, new_password } })).toMatchObject({ status: 204 });
-      await untilRefused(user.token);
-      expect((await logIn(user.email, new_password)).token).toBeTruthy();
-      const { error } = await ask({ body: { token, new_password } });
-      expect(error).toMatchObject({ error: 'invalid_reset_token', code: 400 });
-    });
-  },
-);
+};
+describeEndpoint(contract.resetPassword, resetPasswordExample, ({ ask }) => {
+  test('sets the password once, and ends all sessions', async () => {
+    const user = await newUser();
+    await call(gateway, contract.forgotPassword, { body: { email: user.email } });
+    const token = tokenIn(await mailTo(user.email))!;
+    expect(await ask({ body: { token, new_password } })).toMatchObject({ status: 204 });
+    await untilRefused(user.token);
+    expect((await logIn(user.email, new_password)).token).toBeTruthy();
+    const { error } = await ask({ body: { token, new_password } });
+    expect(error).toMatchObject({ error: 'invalid_reset_token', code: 400 });
+  });
+});

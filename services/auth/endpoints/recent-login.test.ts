@@ -52,6 +52,7 @@ test('end-all-sessions logs everyone out, and a new login works', async () => {
   delete process.env['AUTH_KEY_SECRET'];
   for (const { refreshToken } of [one, two])
     expect(reasonOf(await auth.refresh(refreshToken))).toBe('revoked');
+  for (const { token } of [one, two]) await until('the token is refused', () => auth.isRefused(token));
   // For a moment, logins still get a token of the old key.
   await until('a new login works', async () => {
     const { body } = await auth.logIn(one.email);

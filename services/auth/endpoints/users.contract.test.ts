@@ -15,7 +15,10 @@ import {
   tokenOf,
 } from '../../../test/support/accounts.ts';
 import { isAcceptedEverywhere, untilRefused } from '../../../test/support/revoked.ts';
+import { database } from '../../../test/support/records.ts';
 import { stack } from '../../../test/support/stack.ts';
+import { userObjects } from '../../../test/support/user-objects.ts';
+import { until } from '../../../test/support/wait.ts';
 import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 const { gateway } = stack();
@@ -175,99 +178,102 @@ describeEndpoint(contract.deleteUserIdentity, {}, ({ ask }) => {
   });
 });
 
-describeEndpoint(
-  contract.updateUser,
-  {
-    body: { name: 'Renamed' },
-    invalid: {
-      fields: {
-        name: [''],
-        roles: [[], ['sre', 'sre']],
-        disabled: ['yes'],
-        email: ['other@example.com'],
-        password: ['wooden lantern drifts past nine'],
-      },
+const updateUserExample = {
+  body: { name: 'Renamed' },
+  invalid: {
+    fields: {
+      name: [''],
+      roles: [[], ['sre', 'sre']],
+      disabled: ['yes'],
+      email: ['other@example.com'],
+      password: ['wooden lantern drifts past nine'],
     },
   },
-  ({ ask }) => {
-    test('changes name, roles and disabled; keeps fields that are not sent', async () => {
-      const user = await create();
-      const params = { id: user.id };
-      expect((await ask({ params, body: {} })).body).toEqual(user);
-      const renamed = await ask({ params, body: { name: 'Renamed' } });
-      expect(renamed.body).toEqual({ ...user, name: 'Renamed' });
-      const disabled = await ask({ params, body: { roles: ['sre', 'user'], disabled: true } });
-      expect(disabled.body).toEqual({ ...renamed.body, roles: ['sre', 'user'], disabled: true });
-      expect(await recordOf('user_changed', user.id)).toMatchObject({
-        actor: await theAdmin(),
-        details: { roles: { from: ['user'], to: ['sre', 'user'] }, disabled: { from: false, to: true } },
-      });
-      const token = await tokenOf(gateway, 'admin');
-      const { body } = await call(gateway, contract.readUser, { params, token });
-      expect(body).toEqual({ ...disabled.body, mfa_enabled: false, identities: [] });
+};
+describeEndpoint(contract.updateUser, updateUserExample, ({ ask }) => {
+  test('changes name, roles and disabled; keeps fields that are not sent', async () => {
+    const user = await create();
+    const params = { id: user.id };
+    expect((await ask({ params, body: {} })).body).toEqual(user);
+    const renamed = await ask({ params, body: { name: 'Renamed' } });
+    expect(renamed.body).toEqual({ ...user, name: 'Renamed' });
+    const disabled = await ask({ params, body: { roles: ['sre', 'user'], disabled: true } });
+    expect(disabled.body).toEqual({ ...renamed.body, roles: ['sre', 'user'], disabled: true });
+    expect(await recordOf('user_changed', user.id)).toMatchObject({
+      actor: await theAdmin(),
+      details: { roles: { from: ['user'], to: ['sre', 'user'] }, disabled: { from: false, to: true } },
     });
+    const token = await tokenOf(gateway, 'admin');
+    const { body } = await call(gateway, contract.readUser, { params, token });
+    expect(body).toEqual({ ...disabled.body, mfa_enabled: false, identities: [] });
+  });
 
-    test('returns 403 for a change of roles or disabled if the login is over 15 minutes old', async () => {
-      const { token } = await logIn(emails.admin, demoPassword);
-      await ageSession(token);
-      const params = { id: (await create()).id };
-      for (const body of [{ roles: ['sre' as const] }, { disabled: true }]) {
-        const { error } = await ask({ token, params, body });
-        expect(error?.error).toBe('reauthentication_required');
-      }
-      const renamed = await ask({ token, params, body: { name: 'Renamed' } });
-      expect(renamed.body).toMatchObject({ roles: ['user'], disabled: false });
-    });
+  test('returns 403 for a change of roles or disabled if the login is over 15 minutes old', async () => {
+    const { token } = await logIn(emails.admin, demoPassword);
+    await ageSession(token);
+    const params = { id: (await create()).id };
+    for (const body of [{ roles: ['sre' as const] }, { disabled: true }]) {
+      const { error } = await ask({ token, params, body });
+      expect(error?.error).toBe('reauthentication_required');
+    }
+    const renamed = await ask({ token, params, body: { name: 'Renamed' } });
+    expect(renamed.body).toMatchObject({ roles: ['user'], disabled: false });
+  });
 
-    test('logs a user out everywhere when a role is removed', async () => {
-      const user = await newUser('user', 'sre');
-      expect(await isAcceptedEverywhere(user.token)).toBe(true);
-      expect(await ask({ params: { id: user.id }, body: { roles: ['user'] } })).toMatchObject({
-        status: 200,
-      });
-      expect(await refresh(user.refreshToken)).toMatchObject({ reason: 'revoked' });
-      await untilRefused(user.token);
-      const again = await logIn(user.email, user.password);
-      const { error } = await call(gateway, contract.listFailedJobs, { token: again.token });
-      expect(error?.error).toBe('insufficient_scope');
-    });
+  test('logs a user out everywhere when a role is removed', async () => {
+    const user = await newUser('user', 'sre');
+    expect(await isAcceptedEverywhere(user.token)).toBe(true);
+    expect(await ask({ params: { id: user.id }, body: { roles: ['user'] } })).toMatchObject({ status: 200 });
+    expect(await refresh(user.refreshToken)).toMatchObject({ reason: 'revoked' });
+    await untilRefused(user.token);
+    const again = await logIn(user.email, user.password);
+    const { error } = await call(gateway, contract.listFailedJobs, { token: again.token });
+    expect(error?.error).toBe('insufficient_scope');
+  });
 
-    test('grants an added role from the next refresh on', async () => {
-      const user = await newUser();
-      await ask({ params: { id: user.id }, body: { roles: ['user', 'sre'] } });
-      expect(await isAcceptedEverywhere(user.token)).toBe(true);
-      const { body } = await refresh(user.refreshToken);
-      expect(body!.scope).toBe('jobs:manage pulse:view');
-      const { status } = await call(gateway, contract.listFailedJobs, { token: body!.access_token });
-      expect(status).toBe(200);
-    });
+  test('grants an added role from the next refresh on', async () => {
+    const user = await newUser();
+    await ask({ params: { id: user.id }, body: { roles: ['user', 'sre'] } });
+    expect(await isAcceptedEverywhere(user.token)).toBe(true);
+    const { body } = await refresh(user.refreshToken);
+    expect(body!.scope).toBe('jobs:manage pulse:view');
+    const { status } = await call(gateway, contract.listFailedJobs, { token: body!.access_token });
+    expect(status).toBe(200);
+  });
 
-    test('logs a disabled user out everywhere and refuses logins until re-enabled', async () => {
-      const user = await newUser();
-      const params = { id: user.id };
-      await ask({ params, body: { disabled: true } });
-      expect(await refresh(user.refreshToken)).toMatchObject({ reason: 'revoked' });
-      await untilRefused(user.token);
-      const { email, password } = user;
-      const { error } = await call(gateway, contract.login, { body: { email, password } });
-      expect(error?.error).toBe('invalid_credentials');
-      await ask({ params, body: { disabled: false } });
-      const { token } = await logIn(email, password);
-      expect(await isAcceptedEverywhere(token)).toBe(true);
-    });
+  test('logs a disabled user out everywhere and refuses logins until re-enabled', async () => {
+    const user = await newUser();
+    const params = { id: user.id };
+    await ask({ params, body: { disabled: true } });
+    expect(await refresh(user.refreshToken)).toMatchObject({ reason: 'revoked' });
+    await untilRefused(user.token);
+    const { email, password } = user;
+    const { error } = await call(gateway, contract.login, { body: { email, password } });
+    expect(error?.error).toBe('invalid_credentials');
+    await ask({ params, body: { disabled: false } });
+    const { token } = await logIn(email, password);
+    expect(await isAcceptedEverywhere(token)).toBe(true);
+  });
 
-    test('returns 409 for removing the role of the last admin', async () => {
-      const id = await theOnlyAdmin();
-      for (const body of [{ disabled: true }, { roles: ['user' as const] }]) {
-        const { error } = await ask({ params: { id }, body });
-        expect(error).toMatchObject({ error: 'last_admin', code: 409 });
-      }
-      expect(await isAcceptedEverywhere(await tokenOf(gateway, 'admin'))).toBe(true);
-    });
-  },
-);
+  test('returns 409 for removing the role of the last admin', async () => {
+    const id = await theOnlyAdmin();
+    for (const body of [{ disabled: true }, { roles: ['user' as const] }]) {
+      const { error } = await ask({ params: { id }, body });
+      expect(error).toMatchObject({ error: 'last_admin', code: 409 });
+    }
+    expect(await isAcceptedEverywhere(await tokenOf(gateway, 'admin'))).toBe(true);
+  });
+});
 
 describeEndpoint(contract.deleteUser, {}, ({ ask }) => {
+  test('the services erase the data of the user', async () => {
+    const user = await newUser();
+    for (const make of Object.values(userObjects)) await make(user);
+    expect(await ask({ params: { id: user.id } })).toMatchObject({ status: 204 });
+    const left = `SELECT 1 FROM letters.letter WHERE user_id = $1 UNION ALL SELECT 1 FROM media.file WHERE user_id = $1`;
+    await until('all was erased', async () => (await database().query(left, [user.id])).rowCount === 0);
+  });
+
   test('deletes the user, ends all sessions and frees the email', async () => {
     const user = await newUser();
     const params = { id: user.id };
@@ -288,34 +294,28 @@ describeEndpoint(contract.deleteUser, {}, ({ ask }) => {
 const password = 'wooden lantern drifts past nine';
 const wrong = { current_password: 'a wrong password' };
 
-describeEndpoint(
-  contract.deleteMe,
-  {
-    body: wrong,
-    invalid: { fields: { current_password: ['', 1], code: ['x'], password: [password] } },
-  },
-  ({ ask }) => {
-    test('deletes the account with the password, ends all sessions and frees the email', async () => {
-      const user = await newUser();
-      const params = { id: user.id };
-      for (const body of [wrong, {}, undefined]) {
-        const { error } = await ask({ token: user.token, ...(body && { body }) });
-        expect(error).toMatchObject({ error: 'reauthentication_required', code: 403 });
-      }
-      expect(await isAcceptedEverywhere(user.token)).toBe(true);
-      const { status } = await ask({ token: user.token, body: { current_password: user.password } });
-      expect(status).toBe(204);
-      await untilRefused(user.token);
-      expect(await refresh(user.refreshToken)).toMatchObject({ reason: 'unknown' });
-      const token = await tokenOf(gateway, 'admin');
-      expect((await call(gateway, contract.readUser, { params, token })).error?.error).toBe('not_found');
-      expect((await create({ email: user.email, name: 'Next' })).id).not.toBe(user.id);
-    });
+const wrongDeletion = { fields: { current_password: ['', 1], code: ['x'], password: [password] } };
+describeEndpoint(contract.deleteMe, { body: wrong, invalid: wrongDeletion }, ({ ask }) => {
+  test('deletes the account with the password, ends all sessions and frees the email', async () => {
+    const user = await newUser();
+    const params = { id: user.id };
+    for (const body of [wrong, {}, undefined]) {
+      const { error } = await ask({ token: user.token, ...(body && { body }) });
+      expect(error).toMatchObject({ error: 'reauthentication_required', code: 403 });
+    }
+    expect(await isAcceptedEverywhere(user.token)).toBe(true);
+    const { status } = await ask({ token: user.token, body: { current_password: user.password } });
+    expect(status).toBe(204);
+    await untilRefused(user.token);
+    expect(await refresh(user.refreshToken)).toMatchObject({ reason: 'unknown' });
+    const token = await tokenOf(gateway, 'admin');
+    expect((await call(gateway, contract.readUser, { params, token })).error?.error).toBe('not_found');
+    expect((await create({ email: user.email, name: 'Next' })).id).not.toBe(user.id);
+  });
 
-    test('returns 409 for the last admin', async () => {
-      await theOnlyAdmin();
-      const { error } = await ask({ as: 'admin', body: { current_password: demoPassword } });
-      expect(error).toMatchObject({ error: 'last_admin', code: 409 });
-    });
-  },
-);
+  test('returns 409 for the last admin', async () => {
+    await theOnlyAdmin();
+    const { error } = await ask({ as: 'admin', body: { current_password: demoPassword } });
+    expect(error).toMatchObject({ error: 'last_admin', code: 409 });
+  });
+});

@@ -2,7 +2,13 @@ import { afterEach, beforeAll, expect, jest, test } from '@jest/globals';
 import { ConfigError, createLogger, type Database, runRetention } from '@content-platform/chassis';
 import { useStarted } from '../../../test/support/use-started.ts';
 import { until } from '../../../test/support/wait.ts';
-import { rotateSigningKey, type Rotation, signingKeyTimes, rotateKeySecret } from './key-rotation.ts';
+import {
+  replaceSigningKeys,
+  rotateKeySecret,
+  rotateSigningKey,
+  type Rotation,
+  signingKeyTimes,
+} from './key-rotation.ts';
 import { loadSecret } from './secret-store.ts';
 import { retentionSeconds } from '../access-tokens.ts';
 import { loadSigningKeys, type SigningKeys } from './signing-keys.ts';
@@ -126,6 +132,7 @@ test('creates no second key while one waits, even for concurrent calls', async (
 test('creates no key with another secret', async () => {
   await load();
   await expect(rotate(nextSecret)).rejects.toThrow(ConfigError);
+  await expect(replaceSigningKeys(stores, nextSecret)).rejects.toThrow(ConfigError);
   expect((await load()).public).toHaveLength(1);
 });
 

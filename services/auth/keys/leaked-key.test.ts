@@ -1,12 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import express from 'express';
-import {
-  createMetrics,
-  createTokenVerifier,
-  createJwksClient,
-  fetchRevocationsFrom,
-  watchRevocations,
-} from '@content-platform/chassis';
+import { createMetrics, tokensFromAuth } from '@content-platform/chassis';
 import { type HttpServer, startHttpServer } from '../../../test/support/http-server.ts';
 import { until } from '../../../test/support/wait.ts';
 import { createAccessTokens } from '../access-tokens.ts';
@@ -27,18 +21,18 @@ const auth = useAuth();
 beforeAll(async () => {
   internal = await startHttpServer(express().use(createInternal(auth.internal)));
   const { logger } = auth;
-  const keys = createJwksClient(`${auth.origin}/.well-known/jwks.json`, logger);
-  const fetchRevocations = fetchRevocationsFrom(internal.origin);
-  const revocations = watchRevocations(fetchRevocations, logger, createMetrics('gateway'), keys.setPublished);
-  const verifier = createTokenVerifier(issuer, keys, revocations);
-  await until('keys and revocations are known', () => keys.isLoaded() && revocations.isLoaded());
+  const closers: (() => unknown)[] = [];
+  const onStop = (close: () => unknown) => void closers.push(close);
+  const config = { PUBLIC_URL: issuer, AUTH_URL: auth.origin, AUTH_INTERNAL_URL: internal.origin };
+  const verifier = tokensFromAuth({ config, logger, metrics: createMetrics('gateway'), onStop } as never);
+  await until('keys and revocations are known', () => verifier.check.check().then(() => true));
   gateway = {
     isRefused: (token) =>
       verifier.verify(token).then(
         () => false,
         (error: { error: string }) => error.error === 'invalid_token',
       ),
-    close: () => Promise.all([keys.close(), revocations.close()]),
+    close: () => Promise.all(closers.map((close) => close())),
   };
   process.env['AUTH_KEY_SECRET'] = keySecret;
 });

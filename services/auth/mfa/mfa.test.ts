@@ -4,6 +4,9 @@ import { codeOf, enrol, mfaTokenOf } from '../../../test/support/totp.ts';
 import { resetMfa } from '../commands/users.ts';
 import { useScriptedProvider } from '../testing/identity-fixture.ts';
 import { longBackoff, startAuth, type TestAuth, useAuth } from '../testing/start-auth.ts';
+import { createMemoryFailures } from '../throttle/failures.ts';
+import { createLoginThrottle } from '../throttle/login-throttle.ts';
+import { throttleProof } from './second-factor.ts';
 
 const auth = useAuth({ backoff: longBackoff });
 let user: Awaited<ReturnType<TestAuth['person']>> & Awaited<ReturnType<typeof enrol>>;
@@ -70,10 +73,8 @@ test.each(['x', 'x'.repeat(43), ''.padEnd(200, 'é')])('refuses the mfa_token %.
 
 test('refuses a login that took more than five minutes, or whose password was changed meanwhile', async () => {
   const late = await begin();
-  await auth.sql(
-    `UPDATE auth.mfa_login SET created_at = now() - interval '301 s' WHERE user_id = $1`,
-    user.id,
-  );
+  const age = `UPDATE auth.mfa_login SET created_at = now() - interval '301 s' WHERE user_id = $1`;
+  await auth.sql(age, user.id);
   expect(await complete(late, { code: codeOf(user.secret) })).toMatchObject(refused);
   const changed = await begin();
   await auth.sql(`UPDATE auth.user SET password_hash = password_hash || ' ' WHERE id = $1`, user.id);
@@ -103,10 +104,25 @@ test('guesses of codes are limited, and a known password does not reset their co
   for (let guess = 0; guess < 10; guess += 1)
     expect(await complete(await begin(), { code: wrong })).toMatchObject(refused);
   expect((await complete(await begin(), { code: wrong })).error?.error).toBe('rate_limited');
+  const removal = await auth.ask(contract.deleteTotp, { body: { code: wrong }, token: user.token });
+  expect(removal.error?.error).toBe('rate_limited');
+  const { error } = await auth.ask(contract.reauthenticate, { body: { code: wrong }, token: user.token });
+  expect(error?.error).toBe('rate_limited');
   const { values } = await auth.metrics.registry.getSingleMetric('logins_total')!.get();
   expect(values.find(({ labels }) => labels['outcome'] === 'limited')!.value).toBe(1);
   const failures = `SELECT FROM auth.audit WHERE user_id = $1 AND event = 'mfa_failed'`;
   expect((await auth.sql(failures, user.id)).length).toBeGreaterThanOrEqual(10);
+});
+
+test('guesses of codes from everywhere count for a day', async () => {
+  let now = 0;
+  const deps = { database: auth.stores, throttle: createLoginThrottle(createMemoryFailures(() => now)) };
+  const guess = (from: string) => throttleProof(deps, user.id, from, async () => ({ ok: false }));
+  for (let n = 0; n < 100; n += 1) {
+    now += 800_000;
+    await guess(`198.51.100.${n}`);
+  }
+  await expect(guess('192.0.2.1')).rejects.toThrow('Too many');
 });
 
 test('the audit log has a login that stops before the second factor', async () => {
@@ -165,6 +181,8 @@ test('a code makes the session a recent login', async () => {
 
 test('reset-mfa removes the second factor', async () => {
   expect(await auth.run(resetMfa, [user.email])).toMatch(/^Removed the second factor of /);
+  const removals = await auth.stores.audit.list({ userId: user.id, event: 'mfa_disabled' }, undefined, 9);
+  expect(removals).toMatchObject([{ actor: 'command' }]);
   expect((await auth.logIn(user.email)).status).toBe(200);
   await expect(auth.run(resetMfa, [user.email])).rejects.toThrow('has no second factor');
   await expect(auth.run(resetMfa, ['unknown@example.com'])).rejects.toThrow('was not found');
@@ -201,7 +219,7 @@ describe('after a login at the identity provider', () => {
     return scene.redeem(code!, verifier);
   }
 
-  test.each(['a compromised password', 'an unlinked identity'])(
+  test.each(['a compromised password', 'an unlinked identity', 'a disabled account'])(
     'a login that waits for its code cannot be completed after %s',
     async (reason) => {
       const { auth: own } = scene;
@@ -215,6 +233,9 @@ describe('after a login at the identity provider', () => {
       if (reason === 'a compromised password') {
         const options = { params: { id }, body: { compromised: true }, token };
         expect((await own.ask(contract.createTemporaryPassword, options)).status).toBe(200);
+      } else if (reason === 'a disabled account') {
+        const options = { params: { id }, body: { disabled: true }, token };
+        expect((await own.ask(contract.updateUser, options)).status).toBe(200);
       } else {
         const [identity] = await own.stores.identities.list(id);
         const params = { id, identity_id: identity!.id };

@@ -40,13 +40,9 @@ async function tokenFor(email: string): Promise<string> {
   expect(await forgot(email)).toMatchObject({ status: 202 });
   return until('a mail arrives', () => tokenIn(server.to(email)[before] ?? ''));
 }
+const older = 'UPDATE auth.password_reset SET created_at = created_at - $1::interval WHERE user_id = $2';
 /** Lets the user request another mail. */
-const makeOlder = (interval: string, userId: number) =>
-  auth.sql(
-    `UPDATE auth.password_reset SET created_at = created_at - $1::interval WHERE user_id = $2`,
-    interval,
-    userId,
-  );
+const makeOlder = (interval: string, userId: number) => auth.sql(older, interval, userId);
 const eventsOf = async (userId: number) =>
   (await auth.stores.audit.list({ userId }, undefined, 100)).map(({ event }) => event);
 

@@ -23,9 +23,7 @@ const started = new Set<ReleaseProcess>();
 beforeAll(async () => {
   folder = await unpackRelease('eb38bc0');
   own = await createTestDatabase();
-  const url = new URL(own.url);
-  [url.username, url.password] = [role, 'a-password-of-the-role'];
-  roleUrl = url.href;
+  roleUrl = Object.assign(new URL(own.url), { username: role, password: 'a-password-of-the-role' }).href;
 });
 afterAll(async () => {
   for (const process of started) process.kill();
@@ -130,12 +128,6 @@ test('logins and sessions work during an upgrade, and after it is taken back', a
     `SELECT count(*)::int FROM auth.audit WHERE event = 'login' AND user_id IS NOT NULL AND actor LIKE 'user:%' AND address IS NOT NULL`,
   );
   expect(rows).toEqual([{ count: traffic.logins() }]);
-  await until(
-    'each entry has its link',
-    async () => {
-      const linked = await runAdmin(roleUrl, verifyAudit, []);
-      return /^The audit log is intact: \d+ links\.\n/.test(linked);
-    },
-    120_000,
-  );
+  const isLinked = (output: string) => /^The audit log is intact: \d+ links\.\n/.test(output);
+  await until('each entry has its link', () => runAdmin(roleUrl, verifyAudit, []).then(isLinked), 120_000);
 }, 600_000);

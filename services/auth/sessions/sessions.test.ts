@@ -17,21 +17,14 @@ async function successorOf(refreshToken: string): Promise<string> {
 /** The next refresh token, derived as the service does. */
 const derived = (token: string) => createHmac('sha256', auth.refreshSecret).update(token).digest('base64url');
 
+const older = `UPDATE auth.refresh_token
+  SET created_at = created_at - $2::interval, replaced_at = replaced_at - $2::interval WHERE session_id = $1`;
 /** Simulates that this much time has passed since the token was issued and replaced. */
-const age = (sessionId: number, interval: string) =>
-  auth.sql(
-    `UPDATE auth.refresh_token SET created_at = created_at - $2::interval, replaced_at = replaced_at - $2::interval
-     WHERE session_id = $1`,
-    sessionId,
-    interval,
-  );
+const age = (sessionId: number, interval: string) => auth.sql(older, sessionId, interval);
 const hashesOf = (sessionId: number) =>
   auth.sql<{ hash: Buffer }>('SELECT hash FROM auth.refresh_token WHERE session_id = $1', sessionId);
-const reuses = (sessionId: number) =>
-  auth.sql(
-    `SELECT FROM auth.audit WHERE event = 'refresh_token_reused' AND details ->> 'session' = $1`,
-    String(sessionId),
-  );
+const reused = `SELECT FROM auth.audit WHERE event = 'refresh_token_reused' AND details ->> 'session' = $1`;
+const reuses = (sessionId: number) => auth.sql(reused, String(sessionId));
 
 test('stores hashes of tokens only', async () => {
   const { refreshToken, sessionId } = await auth.person();
@@ -75,7 +68,11 @@ describe('a token that is repeated within 10 s', () => {
     const { all, newest, sessionId, token } = await chain(3);
     const old = `UPDATE auth.refresh_token SET replaced_at = replaced_at - interval '11 s' WHERE hash = $1`;
     await auth.sql(old, sha256(all[step]!));
+    const metric = auth.metrics.registry.getSingleMetric('refresh_tokens_reused_total')!;
+    const counted = async () => (await metric.get()).values[0]!.value;
+    const before = await counted();
     expect(await reasonFor(all[0]!)).toBe('reused');
+    expect(await counted()).toBe(before + 1);
     expect(await reasonFor(newest)).toBe('revoked');
     expect(await reuses(sessionId)).toHaveLength(1);
     await until('the access token is refused', () => auth.isRefused(token));

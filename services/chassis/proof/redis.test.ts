@@ -6,11 +6,18 @@ import { startCluster } from '../../../test/support/redis-cluster.ts';
 import { startReplication } from '../../../test/support/redis-replication.ts';
 import { until } from '../../../test/support/wait.ts';
 
-let closing: (() => unknown)[] = [];
+const closing: (() => unknown)[] = [];
 afterEach(async () => {
-  for (const close of closing.toReversed()) await close();
-  closing = [];
+  for (const close of closing.splice(0).toReversed()) await close();
 });
+
+async function openCluster() {
+  const cluster = await startCluster({ replicas: 0 });
+  closing.push(cluster.stop);
+  const { redis } = open(cluster.url);
+  await until('it is connected', async () => (await redis.ping()) === 'PONG');
+  return { cluster, redis };
+}
 
 function open(url: string): { redis: RedisClient; lines: string[] } {
   const lines: string[] = [];
@@ -42,10 +49,7 @@ test('a hanging sentinel does not delay the others', async () => {
 });
 
 test('in a cluster sends each key to its node, also after its slot has moved', async () => {
-  const cluster = await startCluster({ replicas: 0 });
-  closing.push(cluster.stop);
-  const { redis } = open(cluster.url);
-  await until('it is connected', async () => (await redis.ping()) === 'PONG');
+  const { cluster, redis } = await openCluster();
   const keys = Array.from({ length: 30 }, (_, index) => `key-${index}`);
   // A busy machine may miss the time limit of a command.
   for (const key of keys) await until('it is written', () => redis.set(key, key));
@@ -63,10 +67,7 @@ test('in a cluster sends each key to its node, also after its slot has moved', a
 });
 
 test('in a cluster an unavailable primary fails the commands of its own keys immediately, and no others', async () => {
-  const cluster = await startCluster({ replicas: 0 });
-  closing.push(cluster.stop);
-  const { redis } = open(cluster.url);
-  await until('it is connected', async () => (await redis.ping()) === 'PONG');
+  const { cluster, redis } = await openCluster();
   const [away, ...others] = cluster.primaries;
   await away!.kill();
   const keys = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
@@ -86,10 +87,7 @@ test('in a cluster an unavailable primary fails the commands of its own keys imm
 });
 
 test('in a cluster reconnects, also when its last connection ends while it connects', async () => {
-  const cluster = await startCluster({ replicas: 0 });
-  closing.push(cluster.stop);
-  const { redis } = open(cluster.url);
-  await until('it is connected', async () => (await redis.ping()) === 'PONG');
+  const { redis } = await openCluster();
   const { connectionPool } = redis as unknown as { connectionPool: EventEmitter };
   redis.once('connecting', () => connectionPool.emit('drain'));
   redis.disconnect(true);

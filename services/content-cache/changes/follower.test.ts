@@ -12,7 +12,9 @@ import type { ContentCache } from '../cache/index.ts';
 import { createContentStore } from '../content-store.ts';
 import { createInvalidator, type Target, targetName } from '../invalidator.ts';
 import { createCacheMetrics } from '../metrics.ts';
+import type { TestService } from '../testing/service.ts';
 import { read, useTestStores } from '../testing/test-stores.ts';
+import { createChangeFeed } from './change-feed.ts';
 import { followChanges, type ChangeFollowerOptions } from './follower.ts';
 import { watchMissedChanges } from './missed-changes.ts';
 
@@ -33,16 +35,15 @@ const rename = (id: number, title: string) =>
 const remove = (id: number) => world.sql('DELETE FROM content.webform WHERE id = $1', id);
 const move = (id: number, to: number) =>
   world.sql('UPDATE content.webform SET id = $2 WHERE id = $1', id, to);
+const untilNew = (service: TestService, id: number) =>
+  until('the new version is read', async () => (await read(service, 'webform', id)).body!.title === 'Two');
 
 test('a change without an announcement becomes visible, is recorded and counted', async () => {
   const service = await world.service({ changes: soon });
   await create(101, 'One');
   await until('it is cached', async () => (await read(service, 'webform', 101)).cache === 'hit');
   await rename(101, 'Two');
-  await until('the new record is read', async () => {
-    const { body } = await read(service, 'webform', 101);
-    return body!.title === 'Two';
-  });
+  await untilNew(service, 101);
   await until('it is counted', async () => (await service.metric(missedMetric('webform'))) === 1);
   // Writes the queued rows.
   await service.stop();
@@ -104,7 +105,7 @@ test('a change while no process runs becomes visible after the start', async () 
   await first.stop();
   await rename(102, 'Two');
   const next = await world.service();
-  await until('the new record is read', async () => (await read(next, 'webform', 102)).body!.title === 'Two');
+  await untilNew(next, 102);
   await next.stop();
 });
 
@@ -120,10 +121,7 @@ test('a record that changes all the time does not stay stale', async () => {
     }
   }
   const writing = write();
-  await until('a new version is read', async () => {
-    const { body } = await read(service, 'webform', 103);
-    return body!.title === 'Two';
-  }).finally(() => ending.abort());
+  await untilNew(service, 103).finally(() => ending.abort());
   await writing;
   await service.stop();
 });
@@ -354,7 +352,10 @@ describe('one check', () => {
       return Number(calls);
     };
     const before = await scans();
-    const { cleared, missed } = await runCheck();
+    let failures = 0;
+    const clearModel = (...target: [string, number]) =>
+      (failures += 1) === 1 ? Promise.reject(new Error('lost')) : cache.clearModel(...target);
+    const { cleared, missed } = await runCheck({ cache: { ...cache, state: 'usable', clearModel } });
     expect(new Set(cleared)).toEqual(new Set(ids.map((id) => `pathway:${id}`)));
     expect([cleared.length, missed]).toEqual([203, 203]);
     // Each scan is a few calls: 203 scans would be at least 203.
@@ -372,10 +373,14 @@ describe('one check', () => {
   });
 });
 
-test('deletes tombstones after 30 days, and notes the newest', async () => {
+test('deletes tombstones after 30 days, notes the newest, and expires the cursors from before it', async () => {
+  const { read: readFeed } = createChangeFeed(world.query);
+  const { cursor } = await readFeed(undefined, ['condition'], 1_000);
   await world.sql(`INSERT INTO content.tombstone (model, id, version, deleted_at, xid) VALUES
-    ('condition', 1, 1, now() - interval '31 days', '7'), ('condition', 2, 1, now() - interval '29 days', '8')`);
+    ('condition', 1, 1, now() - interval '31 days', pg_current_xact_id()), ('condition', 2, 1, now() - interval '29 days', '8')`);
+  expect((await readFeed(cursor, ['condition'], 1_000)).changes).toMatchObject([{ id: 1, isDeleted: true }]);
   await world.runRetention();
+  await expect(readFeed(cursor, ['condition'], 1_000)).rejects.toThrow('no longer known');
   expect(await world.sql(`SELECT id FROM content.tombstone WHERE model = 'condition' AND id < 3`)).toEqual([
     { id: '2' },
   ]);

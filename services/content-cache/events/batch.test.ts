@@ -21,21 +21,11 @@ const processBatch = createProcessBatch({
 
 const record = (id: number) => `{"model":"webform","id":${id}}`;
 
-interface BatchOptions {
-  verify?: () => Promise<void>;
-  isStale?: () => boolean;
-  signal?: AbortSignal;
-}
+const usual = { verify: async () => {}, isStale: () => false, signal: new AbortController().signal };
 
 /** Processes the values as a batch with one offset more, as after the mark of a transaction. */
-function process(
-  values: string[],
-  {
-    verify = async () => {},
-    isStale = () => false,
-    signal = new AbortController().signal,
-  }: BatchOptions = {},
-): Promise<void> {
+function process(values: string[], options: Partial<typeof usual> = {}): Promise<void> {
+  const { verify, isStale, signal } = { ...usual, ...options };
   const messages = values.map((value, offset) => ({
     key: null,
     value: Buffer.from(value),
@@ -72,20 +62,14 @@ test('commits a long batch in slices, and still clears each record once', async 
 
 test('does not commit a batch that is stale after the check', async () => {
   let stale = false;
-  const verify = () => {
-    stale = true;
-    return Promise.resolve();
-  };
+  const verify = async () => void (stale = true);
   await process([record(1)], { verify, isStale: () => stale });
   expect(steps).toEqual(['clear 1']);
 });
 
 test('commits nothing after the signal aborts', async () => {
   const ending = new AbortController();
-  const verify = () => {
-    ending.abort();
-    return Promise.resolve();
-  };
+  const verify = async () => ending.abort();
   await expect(process([record(1)], { verify, signal: ending.signal })).rejects.toThrow('aborted');
   expect(steps).toEqual(['clear 1']);
 });

@@ -12,11 +12,18 @@ test('creates the topic with 8 partitions and 7 days of retention', async () => 
   expect(topics[0]!.partitions).toHaveLength(8);
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
-    resources: [{ type: 2, name: topic, configNames: ['retention.ms'] }],
+    resources: [{ type: 2, name: topic, configNames: ['compression.type', 'retention.ms'] }],
   });
-  expect(resources[0]!.configEntries).toMatchObject([
-    { configName: 'retention.ms', configValue: '604800000' },
+  const settings = resources[0]!.configEntries.map(({ configName, configValue }) => [
+    configName,
+    configValue,
   ]);
+  expect(new Map(settings as [string, string][])).toEqual(
+    new Map([
+      ['compression.type', 'uncompressed'],
+      ['retention.ms', '604800000'],
+    ]),
+  );
 });
 
 test('clears a record and a model before the offset moves', async () => {

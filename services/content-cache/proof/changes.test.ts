@@ -82,14 +82,7 @@ async function startRace() {
     async end(): Promise<number[]> {
       ending.abort();
       await Promise.all(running);
-      await until(
-        'each change is visible',
-        async () => {
-          await readAll();
-          return waiting() === 0;
-        },
-        30_000,
-      );
+      await until('each change is visible', () => readAll().then(() => waiting() === 0), 30_000);
       return delays.toSorted((a, b) => a - b);
     },
   };

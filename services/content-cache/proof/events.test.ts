@@ -277,7 +277,7 @@ test(
 
     const began = performance.now();
     const secondsSince = () => Math.round((performance.now() - began) / 1_000);
-    const flood = createFlood({ sql }, kafka, EVENTS, seed);
+    const flood = createFlood(sql, kafka, EVENTS, seed);
     const watch = createWatch(flood.announced, cache);
     const restarts = createRestarts();
     const lag = async (): Promise<number> =>

@@ -23,9 +23,7 @@ beforeAll(async () => {
   folder = await unpackRelease('eb38bc0');
   [own, redis, tokens] = await Promise.all([createTestDatabase(), startRedis(), createTestTokens()]);
   owner = new pg.Pool({ connectionString: own.url });
-  const url = new URL(own.url);
-  [url.username, url.password] = [role, 'a-password-of-the-role'];
-  roleUrl = url.href;
+  roleUrl = Object.assign(new URL(own.url), { username: role, password: 'a-password-of-the-role' }).href;
 });
 afterAll(async () => {
   for (const process of started) process.kill();
@@ -77,10 +75,8 @@ function startTraffic(processes: ReleaseProcess[]) {
       ],
     ][rounds % 3] as [string, number];
     const { rows } = await owner.query<{ version: string }>(statement);
-    const clear = await ask('/api/admin/cache/clear-model', tokens.token('cache:clear'), {
-      model: 'webform',
-      id,
-    });
+    const target = { model: 'webform', id };
+    const clear = await ask('/api/admin/cache/clear-model', tokens.token('cache:clear'), target);
     if (clear.body.success !== true) throw new Error(`clear-model: ${clear.status}`);
     for (const reply of await Promise.all([read(id), read(id), read(id)])) {
       if (reply.status !== status) throw new Error(`${statement}: the read returned ${reply.status}`);
@@ -113,11 +109,8 @@ test('reads and clears stay right during an upgrade, and after it is taken back'
     SELECT 'webform', n, 'Old', '{}' FROM generate_series(1, 20000) AS n`);
   const traffic = startTraffic(processes);
   await traffic.more(30);
-  await prepareDatabases('content-cache', {
-    platform: own.url,
-    role: roleUrl,
-    logger: createLogger('content-cache', 'warn'),
-  });
+  const logger = createLogger('content-cache', 'warn');
+  await prepareDatabases('content-cache', { platform: own.url, role: roleUrl, logger });
   await traffic.more(30);
   processes.push(await start(ROOT, roleUrl), await start(ROOT, roleUrl));
   await traffic.more(60);

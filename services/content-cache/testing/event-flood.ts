@@ -39,12 +39,7 @@ export const digestOf = (value: Buffer | null): string | null =>
   value && createHash('sha256').update(value).digest('hex');
 
 /** Commits changes at a given rate, and sends each event until the broker accepts it. */
-export function createFlood(
-  { sql }: Pick<TestStores, 'sql'>,
-  kafka: TestKafka,
-  events: number,
-  seed: number,
-) {
+export function createFlood(sql: TestStores['sql'], kafka: TestKafka, events: number, seed: number) {
   const producer = kafka.kafka.producer({ allowAutoTopicCreation: false });
   /** By partition, in the order of their offsets. */
   const announced: Announced[][] = Array.from({ length: PARTITIONS }, () => []);
@@ -117,14 +112,8 @@ export function createFlood(
   };
 }
 
-export interface LogEntry {
-  n: number;
-  partition: number;
-  offset: string;
-  digest: string | null;
-}
-export async function readLog(kafka: TestKafka): Promise<LogEntry[]> {
-  const entries: LogEntry[] = [];
+export async function readLog(kafka: TestKafka) {
+  const entries: { n: number; partition: number; offset: string; digest: string | null }[] = [];
   const total = (await kafka.offsets()).reduce((sum, { high }) => sum + high, 0);
   const consumer = kafka.kafka.consumer({ groupId: `${kafka.group}-log` });
   await consumer.connect();

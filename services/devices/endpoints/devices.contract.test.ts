@@ -15,67 +15,64 @@ async function devicesOf(token: string) {
   return (await call(gateway, contract.listDevices, { token, query: { limit: 100 } })).body!.items;
 }
 
-describeEndpoint(
-  contract.registerFcmToken,
-  {
-    body: { token: newPushToken() },
-    invalid: {
-      fields: {
-        token: [...badTokens, undefined],
-        platform: ['windows'],
-        name: ['', 'x'.repeat(101), '\ud800'],
-        app_version: ['x'.repeat(51)],
-        user_id: [1],
-      },
+const registerExample = {
+  body: { token: newPushToken() },
+  invalid: {
+    fields: {
+      token: [...badTokens, undefined],
+      platform: ['windows'],
+      name: ['', 'x'.repeat(101), '\ud800'],
+      app_version: ['x'.repeat(51)],
+      user_id: [1],
     },
   },
-  ({ ask }) => {
-    test('removes the device when its session ends, without the push token', async () => {
-      const user = await newUser();
-      await ask({ token: user.token, body: { token: newPushToken() } });
-      const other = await logIn(user.email, user.password);
-      const kept = newPushToken();
-      await ask({ token: other.token, body: { token: kept } });
-      await call(gateway, contract.logout, { token: user.token });
-      await until('the device was deleted', async () => (await pushTokensOf(user.id)).length === 1);
-      expect(await pushTokensOf(user.id)).toEqual([kept]);
-      await call(gateway, contract.deleteSessions, { token: other.token });
-      await until('the other device was deleted', async () => (await pushTokensOf(user.id)).length === 0);
-    });
+};
+describeEndpoint(contract.registerFcmToken, registerExample, ({ ask }) => {
+  test('removes the device when its session ends, without the push token', async () => {
+    const user = await newUser();
+    await ask({ token: user.token, body: { token: newPushToken() } });
+    const other = await logIn(user.email, user.password);
+    const kept = newPushToken();
+    await ask({ token: other.token, body: { token: kept } });
+    await call(gateway, contract.logout, { token: user.token });
+    await until('the device was deleted', async () => (await pushTokensOf(user.id)).length === 1);
+    expect(await pushTokensOf(user.id)).toEqual([kept]);
+    await call(gateway, contract.deleteSessions, { token: other.token });
+    await until('the other device was deleted', async () => (await pushTokensOf(user.id)).length === 0);
+  });
 
-    test('registers a device and hides its push token', async () => {
-      const { token } = await newUser();
-      const body = {
-        token: newPushToken(),
-        platform: 'ios' as const,
-        name: "Olive's phone",
-        app_version: '2.1',
-      };
-      const answer = await ask({ token, body });
-      expect(answer.body).toMatchObject({
-        success: true,
-        device: { platform: 'ios', name: body.name, token_end: body.token.slice(-6), stale: false },
-      });
-      const { registered_at, last_seen_at } = answer.body!.device;
-      expect(Math.abs(Date.now() - Date.parse(registered_at))).toBeLessThan(60_000);
-      expect(last_seen_at).toBe(registered_at);
-      expect(await devicesOf(token)).toEqual([answer.body!.device]);
-      expect(JSON.stringify(answer.body)).not.toContain(body.token);
+  test('registers a device and hides its push token', async () => {
+    const { token } = await newUser();
+    const body = {
+      token: newPushToken(),
+      platform: 'ios' as const,
+      name: "Olive's phone",
+      app_version: '2.1',
+    };
+    const answer = await ask({ token, body });
+    expect(answer.body).toMatchObject({
+      success: true,
+      device: { platform: 'ios', name: body.name, token_end: body.token.slice(-6), stale: false },
     });
+    const { registered_at, last_seen_at } = answer.body!.device;
+    expect(Math.abs(Date.now() - Date.parse(registered_at))).toBeLessThan(60_000);
+    expect(last_seen_at).toBe(registered_at);
+    expect(await devicesOf(token)).toEqual([answer.body!.device]);
+    expect(JSON.stringify(answer.body)).not.toContain(body.token);
+  });
 
-    test("moves a phone to its new user without the old user's data and messages", async () => {
-      const [one, another] = [await newUser(), await newUser()];
-      const body = { token: newPushToken(), platform: 'android' as const, name: "One's phone" };
-      const before = await register(one.token, body);
-      const { device } = (await ask({ token: another.token, body: { token: body.token } })).body!;
-      expect(device).toMatchObject({ platform: null, name: null });
-      expect(Date.parse(device.registered_at)).toBeGreaterThan(Date.parse(before.registered_at));
-      expect(await devicesOf(one.token)).toEqual([]);
-      expect(await pushTokensOf(one.id)).toEqual([]);
-      expect(await pushTokensOf(another.id)).toEqual([body.token]);
-    });
-  },
-);
+  test("moves a phone to its new user without the old user's data and messages", async () => {
+    const [one, another] = [await newUser(), await newUser()];
+    const body = { token: newPushToken(), platform: 'android' as const, name: "One's phone" };
+    const before = await register(one.token, body);
+    const { device } = (await ask({ token: another.token, body: { token: body.token } })).body!;
+    expect(device).toMatchObject({ platform: null, name: null });
+    expect(Date.parse(device.registered_at)).toBeGreaterThan(Date.parse(before.registered_at));
+    expect(await devicesOf(one.token)).toEqual([]);
+    expect(await pushTokensOf(one.id)).toEqual([]);
+    expect(await pushTokensOf(another.id)).toEqual([body.token]);
+  });
+});
 
 describeEndpoint(contract.listDevices, {}, ({ ask }) => {
   test("lists the user's own devices, newest first, in pages", async () => {
@@ -115,44 +112,41 @@ describeEndpoint(contract.listDeviceTokens, {}, ({ ask }) => {
   });
 });
 
-describeEndpoint(
-  contract.deviceFeedback,
-  {
-    body: { results: [] },
-    invalid: {
-      fields: {
-        results: [
-          ...badTokens.map((token) => [{ token, outcome: 'invalid' }]),
-          [{ token: 'x', outcome: 'lost' }],
-          [{ token: 'x' }],
-          [{ token: 'x', outcome: 'invalid', at: 1 }],
-          undefined,
-        ],
-        all: [true],
-      },
+const feedbackExample = {
+  body: { results: [] },
+  invalid: {
+    fields: {
+      results: [
+        ...badTokens.map((token) => [{ token, outcome: 'invalid' }]),
+        [{ token: 'x', outcome: 'lost' }],
+        [{ token: 'x' }],
+        [{ token: 'x', outcome: 'invalid', at: 1 }],
+        undefined,
+      ],
+      all: [true],
     },
   },
-  ({ ask }) => {
-    test('removes unregistered and invalid tokens and keeps delivered ones', async () => {
-      const { token, id } = await newUser();
-      const [delivered, unregistered, invalid] = [newPushToken(), newPushToken(), newPushToken()];
-      for (const push of [delivered, unregistered, invalid]) await register(token, { token: push });
-      const results = [
-        { token: delivered, outcome: 'delivered' as const },
-        { token: unregistered, outcome: 'unregistered' as const },
-        { token: invalid, outcome: 'invalid' as const },
-        { token: newPushToken(), outcome: 'invalid' as const },
-      ];
-      expect((await ask({ body: { results } })).body).toEqual({ removed: 2, unknown: 1 });
-      expect(await pushTokensOf(id)).toEqual([delivered]);
-    });
+};
+describeEndpoint(contract.deviceFeedback, feedbackExample, ({ ask }) => {
+  test('removes unregistered and invalid tokens and keeps delivered ones', async () => {
+    const { token, id } = await newUser();
+    const [delivered, unregistered, invalid] = [newPushToken(), newPushToken(), newPushToken()];
+    for (const push of [delivered, unregistered, invalid]) await register(token, { token: push });
+    const results = [
+      { token: delivered, outcome: 'delivered' as const },
+      { token: unregistered, outcome: 'unregistered' as const },
+      { token: invalid, outcome: 'invalid' as const },
+      { token: newPushToken(), outcome: 'invalid' as const },
+    ];
+    expect((await ask({ body: { results } })).body).toEqual({ removed: 2, unknown: 1 });
+    expect(await pushTokensOf(id)).toEqual([delivered]);
+  });
 
-    test('accepts 1,000 tokens of maximum length and refuses 1,001', async () => {
-      const longest = () => ({ token: newPushToken().padEnd(4_096, 'x'), outcome: 'invalid' as const });
-      const results = Array.from({ length: 1_000 }, longest);
-      expect((await ask({ body: { results } })).body).toEqual({ removed: 0, unknown: 1_000 });
-      const { error } = await ask({ body: { results: [...results, longest()] } });
-      expect(error).toMatchObject({ error: 'validation_failed', details: [{ path: 'body.results' }] });
-    });
-  },
-);
+  test('accepts 1,000 tokens of maximum length and refuses 1,001', async () => {
+    const longest = () => ({ token: newPushToken().padEnd(4_096, 'x'), outcome: 'invalid' as const });
+    const results = Array.from({ length: 1_000 }, longest);
+    expect((await ask({ body: { results } })).body).toEqual({ removed: 0, unknown: 1_000 });
+    const { error } = await ask({ body: { results: [...results, longest()] } });
+    expect(error).toMatchObject({ error: 'validation_failed', details: [{ path: 'body.results' }] });
+  });
+});

@@ -35,151 +35,142 @@ async function read(id: number) {
   return { letter: answer.body!, etag: answer.headers.get('etag')! };
 }
 
-describeEndpoint(
-  contract.updateLetterSkippedWebform,
-  {
-    body: { letter_id: 9_007_199_254_740_991, webform_id: 2, skipped: true },
-    isMissing: true,
-    invalid: {
-      fields: {
-        letter_id: [0, '1'],
-        webform_id: [1.5],
-        skipped: ['yes'],
-        reason: ['x'.repeat(501), 'nul\0'],
-        user_id: [1],
-      },
+const skipExample = {
+  body: { letter_id: 9_007_199_254_740_991, webform_id: 2, skipped: true },
+  isMissing: true,
+  invalid: {
+    fields: {
+      letter_id: [0, '1'],
+      webform_id: [1.5],
+      skipped: ['yes'],
+      reason: ['x'.repeat(501), 'nul\0'],
+      user_id: [1],
     },
   },
-  ({ ask }) => {
-    const wish = async (more: { webform_id?: number } = {}) => ({
-      letter_id: await letter(),
-      webform_id: 2,
-      skipped: true,
-      ...more,
-    });
+};
+describeEndpoint(contract.updateLetterSkippedWebform, skipExample, ({ ask }) => {
+  const wish = async (more: { webform_id?: number } = {}) => ({
+    letter_id: await letter(),
+    webform_id: 2,
+    skipped: true,
+    ...more,
+  });
 
-    test('skips a webform and undoes the skip', async () => {
-      const body = { ...(await wish()), reason: 'Does not apply.' };
-      const done = await ask({ token, body });
-      expect(done).toMatchObject({ status: 200, body: { success: true, letter: { version: 2 } } });
-      const [first, second, third] = done.body!.letter.webforms;
-      expect([first, third]).toMatchObject([{ skipped: false }, { skipped: false }]);
-      expect(second).toMatchObject({ skipped: true, reason: 'Does not apply.' });
-      expect(Math.abs(Date.parse(second!.skipped_at!) - Date.now())).toBeLessThan(60_000);
-      expect(await read(body.letter_id)).toEqual({
-        letter: done.body!.letter,
-        etag: done.headers.get('etag'),
-      });
-      const back = await ask({ token, body: { ...body, skipped: false } });
-      expect(back.body!.letter.webforms[1]).toMatchObject({ skipped: false, skipped_at: null, reason: null });
-    });
+  test('skips a webform and undoes the skip', async () => {
+    const body = { ...(await wish()), reason: 'Does not apply.' };
+    const done = await ask({ token, body });
+    expect(done).toMatchObject({ status: 200, body: { success: true, letter: { version: 2 } } });
+    const [first, second, third] = done.body!.letter.webforms;
+    expect([first, third]).toMatchObject([{ skipped: false }, { skipped: false }]);
+    expect(second).toMatchObject({ skipped: true, reason: 'Does not apply.' });
+    expect(Math.abs(Date.parse(second!.skipped_at!) - Date.now())).toBeLessThan(60_000);
+    expect(await read(body.letter_id)).toEqual({ letter: done.body!.letter, etag: done.headers.get('etag') });
+    const back = await ask({ token, body: { ...body, skipped: false } });
+    expect(back.body!.letter.webforms[1]).toMatchObject({ skipped: false, skipped_at: null, reason: null });
+  });
 
-    test('refuses closed letters, old ETags, and webforms that are missing or required', async () => {
-      const closed = { ...(await wish()), letter_id: await letter({ state: 'sent' }) };
-      expect((await ask({ token, body: closed })).error).toMatchObject({
-        error: 'letter_closed',
-        details: [{ path: 'state', message: 'sent' }],
-      });
-      const { error } = await ask({ token, body: await wish(), headers: stale });
-      expect(error?.error).toBe('precondition_failed');
-      expect((await ask({ token, body: await wish({ webform_id: 99 }) })).error).toMatchObject({
-        error: 'validation_failed',
-        details: [{ path: 'body.webform_id' }],
-      });
-      const required = await ask({ token, body: await wish({ webform_id: 1 }) });
-      expect(required.error?.error).toBe('webform_required');
+  test('refuses closed letters, old ETags, and webforms that are missing or required', async () => {
+    const closed = { ...(await wish()), letter_id: await letter({ state: 'sent' }) };
+    expect((await ask({ token, body: closed })).error).toMatchObject({
+      error: 'letter_closed',
+      details: [{ path: 'state', message: 'sent' }],
     });
-
-    test('repeats the reply for the same Idempotency-Key; returns 422 for another request', async () => {
-      const body = await wish();
-      const headers = { 'Idempotency-Key': 'again', 'If-Match': (await read(body.letter_id)).etag };
-      const first = await ask({ token, body, headers });
-      expect(await ask({ token, body, headers })).toMatchObject({ status: 200, body: first.body });
-      const other = await ask({ token, body: { ...body, skipped: false }, headers });
-      expect(other.error?.error).toBe('idempotency_key_reused');
+    const { error } = await ask({ token, body: await wish(), headers: stale });
+    expect(error?.error).toBe('precondition_failed');
+    expect((await ask({ token, body: await wish({ webform_id: 99 }) })).error).toMatchObject({
+      error: 'validation_failed',
+      details: [{ path: 'body.webform_id' }],
     });
+    const required = await ask({ token, body: await wish({ webform_id: 1 }) });
+    expect(required.error?.error).toBe('webform_required');
+  });
 
-    test('returns 409 while the first request with the key is in progress', async () => {
-      const body = await wish();
-      const headers = { 'Idempotency-Key': `skip-${owner.id}` };
-      await ask({ token, body, headers });
-      await forgetReply(headers['Idempotency-Key']);
-      expect((await ask({ token, body, headers })).error?.error).toBe('idempotency_key_in_use');
-    });
-  },
-);
+  test('repeats the reply for the same Idempotency-Key; returns 422 for another request', async () => {
+    const body = await wish();
+    const headers = { 'Idempotency-Key': 'again', 'If-Match': (await read(body.letter_id)).etag };
+    const first = await ask({ token, body, headers });
+    expect(await ask({ token, body, headers })).toMatchObject({ status: 200, body: first.body });
+    const other = await ask({ token, body: { ...body, skipped: false }, headers });
+    expect(other.error?.error).toBe('idempotency_key_reused');
+  });
 
-describeEndpoint(
-  contract.createLetter,
-  {
-    body: { user_id: 9_007_199_254_740_991, title: 'Before your visit', webforms: [] },
-    invalid: {
-      fields: {
-        // The last user does not exist.
-        user_id: ['1', undefined, 9_007_199_254_740_991],
-        title: ['', ' ', 'x'.repeat(201), 'A\u001b[31m letter'],
-        webforms: [
-          undefined,
-          [{ webform_id: 0, required: true }],
-          [{ webform_id: 1 }],
-          [{ webform_id: 1, required: true, skipped: true }],
-          [1, 1].map((webform_id) => ({ webform_id, required: true })),
-          Array.from({ length: 101 }, (_, index) => ({ webform_id: index + 1, required: true })),
-        ],
-        state: ['open'],
-      },
-    },
-  },
-  ({ ask }) => {
-    const wish = () => ({
-      user_id: owner.id,
-      title: 'Before your visit',
+  test('returns 409 while the first request with the key is in progress', async () => {
+    const body = await wish();
+    const headers = { 'Idempotency-Key': `skip-${owner.id}` };
+    await ask({ token, body, headers });
+    await forgetReply(headers['Idempotency-Key']);
+    expect((await ask({ token, body, headers })).error?.error).toBe('idempotency_key_in_use');
+  });
+});
+
+const createLetterExample = {
+  body: { user_id: 9_007_199_254_740_991, title: 'Before your visit', webforms: [] },
+  invalid: {
+    fields: {
+      // The last user does not exist.
+      user_id: ['1', undefined, 9_007_199_254_740_991],
+      title: ['', ' ', 'x'.repeat(201), 'A\u001b[31m letter'],
       webforms: [
-        { webform_id: 12, required: true },
-        { webform_id: 13, required: false },
+        undefined,
+        [{ webform_id: 0, required: true }],
+        [{ webform_id: 1 }],
+        [{ webform_id: 1, required: true, skipped: true }],
+        [1, 1].map((webform_id) => ({ webform_id, required: true })),
+        Array.from({ length: 101 }, (_, index) => ({ webform_id: index + 1, required: true })),
       ],
-    });
-
-    test('creates a draft that its user can read, and whose history names its author', async () => {
-      const { webforms, ...rest } = wish();
-      const made = await ask({ body: { ...rest, webforms: webforms.toReversed() } });
-      expect(made).toMatchObject({
-        status: 201,
-        body: { user_id: owner.id, title: 'Before your visit', state: 'draft', version: 1, webforms },
-      });
-      const { id } = made.body!;
-      expect(await read(id)).toEqual({ letter: made.body, etag: made.headers.get('etag') });
-      expect((await call(gateway, contract.readLetter, { token, params: { id } })).body).toEqual(made.body);
-      const history = await call(gateway, contract.readLetterHistory, { token, params: { id } });
-      const actor = expect.stringMatching(/^user:\d+$/) as unknown as string;
-      expect(history.body!.items).toMatchObject([{ event: 'created', actor }]);
-    });
-
-    test('creates one letter for one Idempotency-Key, also for concurrent requests', async () => {
-      const headers = { 'Idempotency-Key': `create-${owner.id}` };
-      const body = wish();
-      const title = `Once ${owner.id}`;
-      const all = Array.from({ length: 6 }, () => ask({ body: { ...body, title }, headers }));
-      const codes = (await Promise.all(all)).map(({ status, error }) => error?.error ?? status);
-      expect(codes.filter((code) => code !== 201 && code !== 'idempotency_key_in_use')).toEqual([]);
-      const again = await until('the first request has ended', async () => {
-        const answer = await ask({ body: { ...body, title }, headers });
-        return answer.status === 201 && answer;
-      });
-      const { body: own } = await call(gateway, contract.listLetters, { token });
-      expect(own!.items.filter((one) => one.title === title)).toEqual([again.body]);
-      expect((await ask({ body, headers })).error?.error).toBe('idempotency_key_reused');
-    });
-
-    test('returns 409 while the first request with the key is in progress', async () => {
-      const headers = { 'Idempotency-Key': `slow-${owner.id}` };
-      const body = wish();
-      await ask({ body, headers });
-      await forgetReply(headers['Idempotency-Key']);
-      expect((await ask({ body, headers })).error?.error).toBe('idempotency_key_in_use');
-    });
+      state: ['open'],
+    },
   },
-);
+};
+describeEndpoint(contract.createLetter, createLetterExample, ({ ask }) => {
+  const wish = () => ({
+    user_id: owner.id,
+    title: 'Before your visit',
+    webforms: [
+      { webform_id: 12, required: true },
+      { webform_id: 13, required: false },
+    ],
+  });
+
+  test('creates a draft that its user can read, and whose history names its author', async () => {
+    const { webforms, ...rest } = wish();
+    const made = await ask({ body: { ...rest, webforms: webforms.toReversed() } });
+    expect(made).toMatchObject({
+      status: 201,
+      body: { user_id: owner.id, title: 'Before your visit', state: 'draft', version: 1, webforms },
+    });
+    const { id } = made.body!;
+    expect(await read(id)).toEqual({ letter: made.body, etag: made.headers.get('etag') });
+    expect((await call(gateway, contract.readLetter, { token, params: { id } })).body).toEqual(made.body);
+    const history = await call(gateway, contract.readLetterHistory, { token, params: { id } });
+    const actor = expect.stringMatching(/^user:\d+$/) as unknown as string;
+    expect(history.body!.items).toMatchObject([{ event: 'created', actor }]);
+  });
+
+  test('creates one letter for one Idempotency-Key, also for concurrent requests', async () => {
+    const headers = { 'Idempotency-Key': `create-${owner.id}` };
+    const body = wish();
+    const title = `Once ${owner.id}`;
+    const all = Array.from({ length: 6 }, () => ask({ body: { ...body, title }, headers }));
+    const codes = (await Promise.all(all)).map(({ status, error }) => error?.error ?? status);
+    expect(codes.filter((code) => code !== 201 && code !== 'idempotency_key_in_use')).toEqual([]);
+    const again = await until('the first request has ended', async () => {
+      const answer = await ask({ body: { ...body, title }, headers });
+      return answer.status === 201 && answer;
+    });
+    const { body: own } = await call(gateway, contract.listLetters, { token });
+    expect(own!.items.filter((one) => one.title === title)).toEqual([again.body]);
+    expect((await ask({ body, headers })).error?.error).toBe('idempotency_key_reused');
+  });
+
+  test('returns 409 while the first request with the key is in progress', async () => {
+    const headers = { 'Idempotency-Key': `slow-${owner.id}` };
+    const body = wish();
+    await ask({ body, headers });
+    await forgetReply(headers['Idempotency-Key']);
+    expect((await ask({ body, headers })).error?.error).toBe('idempotency_key_in_use');
+  });
+});
 
 const queries = ['state=lost', 'state=', 'user_id=1'];
 describeEndpoint(contract.listLetters, { invalid: { queries } }, ({ ask }) => {
@@ -232,40 +223,37 @@ describeEndpoint(contract.readLetterHistory, {}, ({ ask }) => {
   });
 });
 
-describeEndpoint(
-  contract.updateLetter,
-  {
-    body: { title: 'New' },
-    invalid: { fields: { title: ['', 'x'.repeat(201)], state: ['lost', null], version: [1] }, bodies: [{}] },
-  },
-  ({ ask, send }) => {
-    test('changes title and state in one version', async () => {
-      const id = await letter();
-      const headers = { 'If-Match': (await read(id)).etag };
-      const answer = await ask({ params: { id }, headers, body: { title: 'New', state: 'sent' } });
-      expect(answer).toMatchObject({ status: 200, body: { title: 'New', state: 'sent', version: 2 } });
-      expect(await read(id)).toEqual({ letter: answer.body, etag: answer.headers.get('etag') });
-    });
+const updateLetterExample = {
+  body: { title: 'New' },
+  invalid: { fields: { title: ['', 'x'.repeat(201)], state: ['lost', null], version: [1] }, bodies: [{}] },
+};
+describeEndpoint(contract.updateLetter, updateLetterExample, ({ ask, send }) => {
+  test('changes title and state in one version', async () => {
+    const id = await letter();
+    const headers = { 'If-Match': (await read(id)).etag };
+    const answer = await ask({ params: { id }, headers, body: { title: 'New', state: 'sent' } });
+    expect(answer).toMatchObject({ status: 200, body: { title: 'New', state: 'sent', version: 2 } });
+    expect(await read(id)).toEqual({ letter: answer.body, etag: answer.headers.get('etag') });
+  });
 
-    test('returns 428 without If-Match, 412 for an old ETag, 404 for an unknown letter', async () => {
-      const change = { params: { id: await letter() }, body: { state: 'sent' as const } };
-      expect((await ask(change)).error).toMatchObject({ error: 'precondition_required', code: 428 });
-      expect((await ask({ ...change, headers: stale })).error?.error).toBe('precondition_failed');
-      const { error } = await send({ body: '{"title":"New"}', headers: { 'If-Match': '*' } });
-      expect(error?.error).toBe('not_found');
-    });
+  test('returns 428 without If-Match, 412 for an old ETag, 404 for an unknown letter', async () => {
+    const change = { params: { id: await letter() }, body: { state: 'sent' as const } };
+    expect((await ask(change)).error).toMatchObject({ error: 'precondition_required', code: 428 });
+    expect((await ask({ ...change, headers: stale })).error?.error).toBe('precondition_failed');
+    const { error } = await send({ body: '{"title":"New"}', headers: { 'If-Match': '*' } });
+    expect(error?.error).toBe('not_found');
+  });
 
-    test('returns 409 for an invalid state change and for the title of a settled letter', async () => {
-      const params = { id: await letter({ state: 'sent' }) };
-      const headers = { 'If-Match': '*' };
-      expect((await ask({ params, body: { state: 'open' }, headers })).error).toMatchObject({
-        error: 'state_change_not_allowed',
-        details: [{ message: 'sent' }, { message: 'open' }],
-      });
-      expect((await ask({ params, body: { title: 'New' }, headers })).error).toMatchObject({
-        error: 'letter_closed',
-        details: [{ path: 'state', message: 'sent' }],
-      });
+  test('returns 409 for an invalid state change and for the title of a settled letter', async () => {
+    const params = { id: await letter({ state: 'sent' }) };
+    const headers = { 'If-Match': '*' };
+    expect((await ask({ params, body: { state: 'open' }, headers })).error).toMatchObject({
+      error: 'state_change_not_allowed',
+      details: [{ message: 'sent' }, { message: 'open' }],
     });
-  },
-);
+    expect((await ask({ params, body: { title: 'New' }, headers })).error).toMatchObject({
+      error: 'letter_closed',
+      details: [{ path: 'state', message: 'sent' }],
+    });
+  });
+});

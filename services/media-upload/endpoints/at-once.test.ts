@@ -33,6 +33,14 @@ test("accepts eight uploads of one user at a time and answers 503 to more; anoth
   expect(statuses(last)).toEqual(times(8, () => 201));
 });
 
+test('accepts 64 uploads of all users at a time', async () => {
+  const image = await corpus.jpeg();
+  const sent = times(65, (index) => service.upload(image, index + 1));
+  await until('one was refused', async () => (await service.counted('busy')) === 1, 30_000);
+  gate.resolve();
+  expect(statuses(await Promise.all(sent))).toEqual([...times(64, () => 201), 503]);
+});
+
 test('processes concurrent uploads of the same bytes once', async () => {
   const image = await corpus.jpeg();
   const sent = times(8, () => service.upload(image));

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import { fork, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, open, readFile, readlink, rm, writeFile } from 'node:fs/promises';
@@ -48,15 +48,11 @@ if (existsSync('/proc/self/fd')) {
 
 if (process.getuid?.() === 0) {
   test('decoders of a service that runs as root have a user of their own', async () => {
-    const started: ChildProcess[] = [];
-    const startProcess = ((program: URL, options: object) => {
-      const child = fork(program, options);
-      started.push(child);
-      return child;
-    }) as typeof fork;
-    pool = await createTestPool({ size: 1, startProcess });
+    const startProcess = jest.fn(fork);
+    pool = await createTestPool({ size: 1, startProcess: startProcess as unknown as typeof fork });
     expect(await pool.process(await corpus.jpeg())).toMatchObject({ kind: 'image' });
-    const status = await readFile(`/proc/${started[0]!.pid}/status`, 'latin1');
+    const { pid } = startProcess.mock.results[0]!.value as ChildProcess;
+    const status = await readFile(`/proc/${pid}/status`, 'latin1');
     expect(status).toMatch(/^Uid:(?:\t59083){4}\nGid:(?:\t59083){4}$/m);
     expect(status).toMatch(/^Groups:\s*$/m);
     expect(status).toMatch(/^CapEff:\t0+$/m);

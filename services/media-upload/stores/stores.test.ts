@@ -90,9 +90,8 @@ describe.each(Object.keys(stores))('%s', (name) => {
       [10, 70_000],
       [199_999, 199_999],
       [0, 199_999],
-    ] as const) {
+    ] as const)
       expect(bytes.subarray(start, end + 1).equals((await read(key, { start, end }))!)).toBe(true);
-    }
     await store.remove(key);
   });
 

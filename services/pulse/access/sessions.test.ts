@@ -1,6 +1,10 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { Tokens } from './auth-client.ts';
+import { HttpError } from '@content-platform/chassis';
+import { userCaller } from '../../../test/support/user-caller.ts';
+import { createCookie } from './cookie.ts';
 import { createSessions, type Sessions } from './sessions.ts';
+import { createViewers } from './viewers.ts';
 
 const minute = 60_000;
 const from = { 'X-Forwarded-For': '10.1.2.3' };
@@ -76,6 +80,17 @@ test('finds neither an ended session nor an unknown one', async () => {
   sessions.end(value);
   expect(await sessions.tokenOf(value, from)).toBeUndefined();
   expect(await sessions.tokenOf('__proto__', from)).toBeUndefined();
+});
+
+test('a viewer whose access token is refused stays signed in with a new one', async () => {
+  const verify = async (token: string) => {
+    if (token === 'access 1') throw new HttpError('invalid_token', 'Its key was replaced.');
+    return userCaller(1, 'pulse:view');
+  };
+  const cookie = `pulse=${sessions.open(tokens(1))}`;
+  const header = (name: string) => (name === 'cookie' ? cookie : undefined);
+  const viewerOf = createViewers({ verify }, sessions, createCookie('http://127.0.0.1'));
+  expect((await viewerOf({ header, address: '10.1.2.3' })).token).toBe('access 2');
 });
 
 test('replaces the oldest of more than 1,000 sessions', async () => {

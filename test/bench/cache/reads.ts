@@ -78,20 +78,14 @@ const raceReaders = 16;
 /** Maximum pause between an acknowledged clear and the record's next change, in ms. */
 const pauseMs = 40;
 
-export interface Race {
-  clears: number;
-  reads: number;
-  /** Number of reads that began after an acknowledged clear and returned a version older than the change before it. */
-  stale: number;
-}
-
 const oneOf = <T>(all: readonly T[]): T => all[Math.floor(Math.random() * all.length)]!;
 
 /** Each writer changes and clears its own record through any process; readers read any record through any process. */
-export async function race(services: readonly Service[], records: Records, seconds: number): Promise<Race> {
+export async function race(services: readonly Service[], records: Records, seconds: number) {
   const ids = await records.make(writers);
   const acknowledged = new Map(ids.map((id) => [id, 1]));
   const end = performance.now() + seconds * 1_000;
+  // Stale: reads that began after an acknowledged clear and returned a version older than the change before it.
   const found = { clears: 0, reads: 0, stale: 0 };
 
   async function write(id: number): Promise<void> {
@@ -115,3 +109,4 @@ export async function race(services: readonly Service[], records: Records, secon
   await Promise.all([...ids.map(write), ...Array.from({ length: raceReaders }, read)]);
   return found;
 }
+export type Race = Awaited<ReturnType<typeof race>>;

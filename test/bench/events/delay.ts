@@ -1,15 +1,9 @@
 import { Agent, type Dispatcher } from 'undici';
 import { cacheInvalidation, clearModel } from '@content-platform/contract';
 import { openLoop } from '../open-loop.ts';
-import { timesOf, type Times } from '../percentiles.ts';
+import { timesOf } from '../percentiles.ts';
 import type { EventsContext } from './context.ts';
 import { cacheAll, freshIds, keyOf } from './records.ts';
-
-export interface Delay {
-  perSecond: number;
-  times: Times;
-  errors: string[];
-}
 
 /** Sends requests when they are due, each about a separate cached record. */
 async function measure(
@@ -17,7 +11,7 @@ async function measure(
   perSecond: number,
   seconds: number,
   send: (id: number) => Promise<void>,
-): Promise<Delay> {
+) {
   const ids = freshIds(perSecond * seconds);
   await cacheAll(context.redis.admin, ids);
   let next = 0;
@@ -25,6 +19,7 @@ async function measure(
   const errors = outcomes.flatMap(({ error }) => error ?? []);
   return { perSecond, times: timesOf(outcomes.map(({ ms }) => ms)), errors: [...new Set(errors)] };
 }
+export type Delay = Awaited<ReturnType<typeof measure>>;
 
 /** Measures from the moment an event is due until Redis reports (by a keyspace event) that its key was deleted. */
 export async function measureEvents(context: EventsContext, perSecond: number, seconds: number) {

@@ -61,14 +61,8 @@ http {
  * Starts nginx as one process, so that nothing is left when it is killed. With `authPort` it has the gateway's duties;
  * otherwise it only forwards.
  */
-export function startNginx(
-  parent: string,
-  port: number,
-  upstream: string,
-  authPort?: number,
-  limit?: number,
-) {
-  const folder = join(parent, `nginx-${port}`);
+export function startNginx(root: string, port: number, upstream: string, authPort?: number, limit?: number) {
+  const folder = join(root, `nginx-${port}`);
   mkdirSync(folder);
   const file = join(folder, 'nginx.conf');
   writeFileSync(file, config(folder, port, upstream, authPort, limit));

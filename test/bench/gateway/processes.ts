@@ -7,12 +7,8 @@ import { bareEnvironment } from '../../support/processes.ts';
 const children: ChildProcess[] = [];
 
 /** Starts a process without the developer's environment. Discards its logs: reading them would distort the figures. */
-export function start(
-  command: string,
-  args: string[],
-  env: Record<string, string> = {},
-  stdio: StdioOptions = ['ignore', 'ignore', 'inherit'],
-): ChildProcess {
+export function start(command: string, args: string[], env: Record<string, string> = {}, ...ipc: 'ipc'[]) {
+  const stdio: StdioOptions = ['ignore', 'ignore', 'inherit', ...ipc];
   const child = spawn(command, args, { cwd: ROOT, env: { ...bareEnvironment, ...env }, stdio });
   children.push(child);
   return child;
@@ -23,12 +19,7 @@ export const startNode = (script: string, env: Record<string, string>, flags: re
 
 /** Starts a script that receives messages. */
 export const startHelper = (script: string, env: Record<string, string> = {}) =>
-  start(process.execPath, [...process.execArgv, join(ROOT, script)], env, [
-    'ignore',
-    'ignore',
-    'inherit',
-    'ipc',
-  ]);
+  start(process.execPath, [...process.execArgv, join(ROOT, script)], env, 'ipc');
 
 /** Starts a load generator in its own process. It receives jobs and returns the results of each. */
 export function startLoad<Job extends object, Seen>(script: string) {

@@ -7,13 +7,6 @@ import { patienceMs, targetMs } from '../load/job.ts';
 /** A reply, with the time of its request in ms since 1970; status 0: no reply in time. */
 type Answer = Awaited<ReturnType<typeof ask>>;
 
-export interface Probed {
-  health: { failed: number; max: number };
-  metrics: { failed: number; max: number };
-  /** Ms from the end of the load to the last failed or late one of ten reads a second; 0: none failed. */
-  recovery: number;
-}
-
 async function ask(url: string, headers: Record<string, string> = {}) {
   const at = Date.now();
   const start = performance.now();
@@ -42,14 +35,16 @@ export function startProbe({ gateway, internal }: TestSystem, token: string) {
   ];
   return {
     /** @param endedAt end of the load in ms since 1970 */
-    async stop(endedAt: number): Promise<Probed> {
+    async stop(endedAt: number) {
       await Promise.all(traffic.map((each) => each.stop()));
       const bad = reads!.filter(({ at, ms, status }) => at >= endedAt && (status !== 200 || ms > targetMs));
       return {
         health: summary(health!),
         metrics: summary(metrics!),
+        /** Ms from the end of the load to the last failed or late one of ten reads a second; 0: none failed. */
         recovery: Math.max(0, ...bad.map(({ at, ms }) => at + ms - endedAt)),
       };
     },
   };
 }
+export type Probed = Awaited<ReturnType<ReturnType<typeof startProbe>['stop']>>;

@@ -18,13 +18,6 @@ export async function isReplica(container: string): Promise<boolean> {
 const addressOf = (container: string): Promise<string> =>
   docker(['inspect', '--format', '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}', container]);
 
-export interface Primary {
-  container: string;
-  id: string;
-  /** Its slots, ascending. */
-  slots: number[];
-}
-
 const nodes = (): Promise<string[]> => containersOf('redis-node');
 
 /** Creates a cluster in which each primary has two replicas. Resolves once every replica follows. */
@@ -45,8 +38,8 @@ function slotsOf(range: string): number[] {
   return Array.from({ length: to! - from! + 1 }, (_, index) => from! + index);
 }
 
-/** Returns the primaries that the first running node reports, in the order of their slots. */
-export async function primaries(): Promise<Primary[]> {
+/** Returns the primaries that the first running node reports, with their slots, in ascending order. */
+export async function primaries() {
   const running = await nodes();
   const containers = new Map(
     await Promise.all(running.map(async (container) => [await addressOf(container), container] as const)),

@@ -47,9 +47,8 @@ test('caches views, records and models separately', async () => {
     ['webform', 12, 'summary'],
     ['webform', 1, 'full'],
     ['pathway', 12, 'full'],
-  ] as const) {
+  ] as const)
     expect(await cache.read(model, id, view, loadVersion(2))).toMatchObject({ outcome: 'miss' });
-  }
 });
 
 test('caches absence for a shorter time, and counts it as a cached view', async () => {

@@ -52,6 +52,15 @@ test('finds the primary although one sentinel hangs, one is down and one knows n
   expect(cache.state).toBe('usable');
 });
 
+test('believes the sentinel that knows the newest failover, in any order', async () => {
+  const knowing = (epoch: number) =>
+    startSentinel([`sentinel monitor main 127.0.0.1 ${epoch} 9`, `sentinel config-epoch main ${epoch}`]);
+  const sentinels = await Promise.all([1, 3, 2].map(knowing));
+  for (const { stop } of sentinels) onEnd(stop);
+  const hosts = sentinels.map(({ port }) => `127.0.0.1:${port}`).join();
+  expect(await findPrimary(addressOf(`redis-sentinel://${hosts}/main`))).toMatchObject({ port: 3 });
+});
+
 test('reports why no sentinel knows the primary, and recovers', async () => {
   const stores = await replication(0);
   await Promise.all(stores.sentinels.map((sentinel) => sentinel.kill()));
