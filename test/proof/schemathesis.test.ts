@@ -34,6 +34,7 @@ const neverDone: Record<string, string> = {
   confirmTotp: 'needs a code of an authenticator app: services/auth/endpoints/mfa.contract',
   loginMfa: 'needs a user with a second factor: services/auth/endpoints/mfa.contract',
   deleteTotp: 'needs a user with a second factor: services/auth/endpoints/mfa.contract',
+  deleteUserMfa: 'needs a user with a second factor: services/auth/endpoints/mfa.contract',
   reauthenticate: 'needs the password of the session: services/auth/endpoints/reauthenticate.contract',
   deleteMe: 'needs the password of the session, and would end it: services/auth/endpoints/me',
   deleteUserIdentity: 'needs a user of the identity service: services/auth/endpoints/users.contract',

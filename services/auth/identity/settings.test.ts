@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
 import { commonConfig, readConfig } from '@content-platform/chassis';
-import { noIdentity } from '../testing/start-auth.ts';
 import { identityConfig, identitySettings } from './settings.ts';
 
 const three = {
@@ -12,7 +11,14 @@ const shape = { ...commonConfig(8081), ...identityConfig };
 const read = (env: Record<string, string>) => identitySettings(readConfig(shape, env));
 
 test('is off without the three required settings, and on with them', () => {
-  expect(read({ IDENTITY_ISSUER: '' })).toEqual(noIdentity);
+  expect(read({ IDENTITY_ISSUER: '' })).toEqual({
+    name: 'identity',
+    provider: undefined,
+    returnTo: [],
+    linkByEmail: false,
+    allowUnverified: false,
+    suborgsClaim: 'suborgs',
+  });
   const more = {
     IDENTITY_NAME: 'company-login',
     IDENTITY_RETURN_TO: 'https://a.example/in, http://127.0.0.1:3000/in',
