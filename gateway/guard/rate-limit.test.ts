@@ -286,8 +286,11 @@ describe('without Redis', () => {
     await untilRedisCounts({});
     redis.pause();
     try {
+      expect((await ask({ from: '1.1.1.1' })).status).not.toBe(429);
+      // Longer than the interval in which counts are added to Redis, which has not confirmed this one.
+      await sleep(500);
       const together = await Promise.all(Array.from({ length: 20 }, () => ask({ from: '1.1.1.1' })));
-      expect(together.filter(({ status }) => status !== 429)).toHaveLength(10);
+      expect(together.filter(({ status }) => status !== 429)).toHaveLength(9);
     } finally {
       redis.resume();
     }

@@ -36,7 +36,9 @@ const syncIntervalMs = 200;
 interface Count {
   /** Requests that Redis does not know yet. */
   pending: number;
-  /** Redis's last reply, the requests at all gateways, plus the requests that this gateway is adding to it now. */
+  /** Requests that this gateway is adding to Redis now. */
+  sending: number;
+  /** Redis's last reply: the requests at all gateways. */
   known: number;
   /** performance.now() */
   endsAt: number;
@@ -126,9 +128,10 @@ export function createSyncedLimiters(redis: RedisClient, breaker: Breaker) {
         if (endsAt > now) break;
         counts.delete(old);
       }
-      const count = { pending: 0, known: 0, endsAt: now + seconds * 1_000 };
+      const count = { pending: 0, sending: 0, known: 0, endsAt: now + seconds * 1_000 };
       async function sync(): Promise<void> {
         if (performance.now() >= count.endsAt) return;
+        if (count.sending > 0) return syncLater(sync);
         const added = count.pending;
         if (added === 0) {
           // Deleted to save memory: Redis has the count. A subject over its limit stays, and is refused without Redis.
@@ -137,8 +140,7 @@ export function createSyncedLimiters(redis: RedisClient, breaker: Breaker) {
         }
         syncLater(sync);
         if (!breaker.allows()) return;
-        count.pending = 0;
-        count.known += added;
+        [count.pending, count.sending] = [0, added];
         try {
           const { consumedPoints, msBeforeNext } = (await add(shared, subject, added)).result;
           breaker.report(true);
@@ -146,9 +148,9 @@ export function createSyncedLimiters(redis: RedisClient, breaker: Breaker) {
           count.endsAt = performance.now() + msBeforeNext;
         } catch (error) {
           breaker.report(false, error);
-          count.known -= added;
           count.pending += added;
         }
+        count.sending = 0;
       }
       counts.delete(subject);
       counts.set(subject, count);
@@ -161,7 +163,7 @@ export function createSyncedLimiters(redis: RedisClient, breaker: Breaker) {
       const now = performance.now();
       let count = counts.get(subject);
       if (!count || count.endsAt <= now) count = begin(subject, now);
-      if (count.known + count.pending >= requests) return count.endsAt - now;
+      if (count.known + count.sending + count.pending >= requests) return count.endsAt - now;
       count.pending += 1;
       return undefined;
     };
