@@ -29,7 +29,7 @@ const upstreams = services.map(({ name }) => name).filter((name) => name !== 'ga
 /** URLs of services must be http: the gateway opens no TLS connections to them. */
 function upstreamUrl(name: Upstream) {
   const schema = name === 'auth' ? tokenConfig.AUTH_URL : serviceUrl(name);
-  return schema.refine(isHttpUrl, httpUrl).describe(schema.description!);
+  return schema.refine(isHttpUrl, httpUrl).describe(`${schema.description!}; gateway: \`http://\` only`);
 }
 const upstreamConfig = Object.fromEntries(
   upstreams.map((name) => [urlVariable(name), upstreamUrl(name)]),

@@ -22,6 +22,7 @@ const jest = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
 const nodeFlags = [
   // Each test file loads the project's modules again: with the default of 16 MB, V8 moves most of them to the old generation.
   '--max-semi-space-size=64',
+  '--v8-pool-size=1',
   '--disable-warning=ExperimentalWarning',
   '--disable-warning=TimeoutNegativeWarning',
 ];

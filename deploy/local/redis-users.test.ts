@@ -66,5 +66,5 @@ test('the rules name every model, and docs/operations/redis-ha.md has them', () 
   for (const { stores, redis } of services) expect(stores.includes('redis')).toBe(redis !== undefined);
   const page = readFileSync(join(ROOT, 'docs/operations/redis-ha.md'), 'utf8');
   for (const { name, redis } of services)
-    if (redis) expect(page).toContain(`\nACL SETUSER ${name} on ><password> ${redis}\n`);
+    if (redis) expect(page).toContain(`\nuser ${name} on ><password> ${redis}\n`);
 });

@@ -39,6 +39,8 @@ export interface ServiceContext {
 /** Node flags of every process of the platform. */
 export const NODE_FLAGS = [
   '--disable-warning=ExperimentalWarning',
+  // With the default of 4, compiling and collecting garbage left requests without a core for 0.3 s on 2 cores.
+  '--v8-pool-size=1',
   // Sends traces if OTEL_EXPORTER_OTLP_ENDPOINT is set.
   `--import=${pathToFileURL(join(ROOT, 'services/chassis/telemetry.ts')).href}`,
 ];

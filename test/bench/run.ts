@@ -36,7 +36,9 @@ async function runAll(files: readonly string[], signal: AbortSignal): Promise<nu
   let failed = 0;
   for (const file of files) {
     console.log('');
-    const child = spawn(process.execPath, [...process.execArgv, join(import.meta.dirname, file)], {
+    // The load generators and the other gateways inherit the flag that the platform's processes have.
+    const flags = [...process.execArgv, '--v8-pool-size=1'];
+    const child = spawn(process.execPath, [...flags, join(import.meta.dirname, file)], {
       cwd: ROOT,
       // startOwnStack has set STACK_FILE.
       env: environmentWith({}),

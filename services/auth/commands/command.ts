@@ -2,7 +2,6 @@ import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
 import type { Accounts } from '../accounts.ts';
 
-/** The dependencies of a command. */
 export interface CommandContext {
   input: Readable & { isTTY?: boolean };
   /** Stream for questions to the user; a command's output is its return value. */

@@ -3,7 +3,6 @@ import type { FileStore } from '../file-store.ts';
 import type { Store } from '../stores/store.ts';
 import { deleteOrphans, findOrphans } from '../sweep.ts';
 
-/** The dependencies of the command. */
 export interface OpenStores {
   files: FileStore;
   store: Store;

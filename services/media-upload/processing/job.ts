@@ -35,7 +35,6 @@ export interface ProcessedImage {
   variants: CreatedVariant[];
 }
 
-/** The result of a job. */
 export type Outcome =
   | ProcessedImage
   | { kind: 'pdf'; mime: string }

@@ -22,7 +22,7 @@ export async function startAuth(scope = '') {
   const keys = [{ ...publicKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256', kid }];
   const port = await freeRow(1);
   const env = { PORT: String(port), KEY_SET: JSON.stringify({ keys }) };
-  const { pid } = startNode('test/bench/gateway/upstream.ts', env, process.execArgv);
+  const { pid } = startNode('test/bench/gateway/upstream.ts', env);
   return {
     url: `http://127.0.0.1:${port}`,
     pid: pid!,

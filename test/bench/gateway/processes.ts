@@ -14,7 +14,7 @@ export function start(command: string, args: string[], env: Record<string, strin
   return child;
 }
 
-export const startNode = (script: string, env: Record<string, string>, flags: readonly string[] = []) =>
+export const startNode = (script: string, env: Record<string, string>, flags = process.execArgv) =>
   start(process.execPath, [...flags, join(ROOT, script)], env);
 
 /** Starts a script that receives messages. */
