@@ -84,8 +84,8 @@ export function createRestingConnections(room: () => number) {
   const long: Rest[] = [];
   /** The connections that are read again in this turn of the event loop, and whether their rest was over. */
   const woken = new Map<Socket, boolean>();
-  /** The last request of each connection with a refusal. */
-  const latest = new WeakMap<Socket, ServerResponse>();
+  /** The last refusal of each connection. Not its response, which would stay in memory while the connection rests. */
+  const latest = new WeakMap<Socket, object>();
   let timer: NodeJS.Timeout | undefined;
 
   function wake(): void {
@@ -114,11 +114,12 @@ export function createRestingConnections(room: () => number) {
 
     /** Stops reading a connection once the reply of a refused request is sent. */
     add(socket: Socket, response: ServerResponse): void {
-      latest.set(socket, response);
+      const refusal = {};
+      latest.set(socket, refusal);
       const wasJustWoken = woken.has(socket);
       // Not earlier: Node reads on when a reply is finished.
       response.once('close', () => {
-        if (socket.destroyed || socket.writableEnded || latest.get(socket) !== response) return;
+        if (socket.destroyed || socket.writableEnded || latest.get(socket) !== refusal) return;
         socket.pause();
         const until = performance.now() + (wasJustWoken ? longRestMs : restMs);
         (wasJustWoken ? long : normal).push([socket, until]);

@@ -197,7 +197,8 @@ test('returns 503 and leaves the job unchanged while Redis is unreachable', asyn
 
 test('retries jobs by filter; a dry run only counts', async () => {
   const good = await store({ class: 'not_json', value: goodEvent });
-  const bad = await store({ class: 'not_json', value: 'x' });
+  // PostgreSQL stores no NUL, which the error quotes.
+  const bad = await store({ class: 'not_json', value: '\0' });
   const other = await store({ class: 'unknown_model' });
   const counted = { matched: 2, retried: 0, failed: 0 };
   expect((await retryAll({ class: 'not_json', dry_run: true })).body).toEqual(counted);

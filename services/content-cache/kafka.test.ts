@@ -1,11 +1,19 @@
 import { createHook } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { createLogger } from '@content-platform/chassis';
+import { createKafka } from './kafka.ts';
 import { createTestKafka, type TestKafka } from './testing/kafka.ts';
 
 let kafka: TestKafka;
 beforeEach(async () => void (kafka = await createTestKafka()));
 afterEach(() => kafka.close());
+
+test('KAFKA_SSL refuses a broker that speaks plain text', async () => {
+  const settings = { KAFKA_BROKERS: kafka.brokers.split(','), KAFKA_SSL: true };
+  const secure = createKafka(settings, 'test', createLogger('content-cache', 'silent'))!;
+  await expect(secure.admin({ retry: { retries: 0 } }).connect()).rejects.toThrow();
+});
 
 test('a connection without requests sets no timers', async () => {
   await kafka.admin.listTopics();

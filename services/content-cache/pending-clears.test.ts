@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { createLogger, createMetrics } from '@content-platform/chassis';
 import { CacheUnavailable, type CacheClearer } from './cache/index.ts';
-import type { InvalidationLog } from './invalidation-log.ts';
+import { eraseRequesters, type InvalidationLog } from './invalidation-log.ts';
 import { createInvalidator } from './invalidator.ts';
 import { createCacheMetrics } from './metrics.ts';
 import { createPendingClears, type PendingClears } from './pending-clears.ts';
@@ -37,6 +37,9 @@ test('carries out a request that arrives during the clear of its target', async 
 test('keeps clears that are refused again, and removes those on the next page', async () => {
   const refused = Array.from({ length: 500 }, (_, index) => index + 1);
   await pending.add('webform', [502, ...refused, 501], requester);
+  const cleared: number[] = [];
+  await pending.carryOutForPrimary(clearerWith(async (_, id) => cleared.push(id)));
+  expect(cleared).toHaveLength(502);
   const clearer = clearerWith(async (_, id) => {
     if (id <= 500) throw new CacheUnavailable('unavailable');
     return 0;
@@ -54,4 +57,13 @@ test('finds the records that stored clears cover, by id and by model', async () 
     [1, 2].map((id) => ({ model, id })),
   );
   expect(await pending.among(records)).toEqual(new Set(['pathway:1', 'condition:1', 'condition:2']));
+});
+
+test('removes the ids of deleted users', async () => {
+  await world.sql('TRUNCATE content.pending_clear');
+  await pending.add('pathway', [1], { source: 'http', requestedBy: 'user:7' });
+  await eraseRequesters(world.query, [7]);
+  expect(await world.sql('SELECT requested_by FROM content.pending_clear')).toEqual([
+    { requested_by: 'user' },
+  ]);
 });

@@ -83,6 +83,9 @@ test("another caller's cursor gives no access to its models", async () => {
   const after = first.body!.next_cursor;
   expect((await changes(user, { after })).models).toEqual(new Set(['webform']));
   expect((await changes(all, { after })).models).toEqual(new Set(['condition', 'webform']));
+  // It says nothing about the models that the user may not list.
+  const narrow = (await changes(user)).body!.next_cursor;
+  expect(await changes(all, { after: narrow })).toMatchObject({ error: { error: 'cursor_expired' } });
 });
 
 test.each([{ limit: 0 }, { limit: 101 }, { limit: 'x' }, { cursor: 'x' }, { ids: '' }, { ids: '0' }])(

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { follow } from '../../test/support/redis-replication.ts';
 import { startRedis, type RedisServer } from '../../test/support/redis-server.ts';
 import { until } from '../../test/support/wait.ts';
-import { useTestStores } from './testing/test-stores.ts';
+import { read, useTestStores } from './testing/test-stores.ts';
 
 const world = useTestStores();
 let replica: RedisServer;
@@ -17,6 +17,15 @@ test('does not use a Redis that has fewer replicas than CACHE_MIN_REPLICAS', asy
   const service = await world.service({ env: { CACHE_MIN_REPLICAS: '2' } });
   expect(await service.check('redis')).toBe(false);
   expect(JSON.stringify(service.log)).toContain('CACHE_MIN_REPLICAS is 2');
+  await service.stop();
+});
+
+test('does not use a Redis whose replica is silent for longer than CACHE_REPLICA_MAX_LAG', async () => {
+  const service = await world.service({ env: { CACHE_MIN_REPLICAS: '1', CACHE_REPLICA_MAX_LAG: '1' } });
+  const reads = (outcome: string) => async () => (await read(service, 'webform', 1)).cache === outcome;
+  await until('it is cached', reads('hit'));
+  replica.pause();
+  await until('reads bypass the cache', reads('bypass')).finally(replica.resume);
   await service.stop();
 });
 

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { PulseReport, Scope } from '@content-platform/contract';
 import { createLogger, createMetrics } from '@content-platform/chassis';
 import { startHttpServer, type HttpServer } from '../../test/support/http-server.ts';
 import { userCaller } from '../../test/support/user-caller.ts';
 import { createPulse } from './app.ts';
+import { makeReport } from './report.ts';
 
 const unreachable = 'http://127.0.0.1:1';
 const publicUrl = 'http://pulse.example.com';
@@ -46,6 +47,11 @@ test('shows the page, with a notice, while all dependencies are unavailable', as
 });
 
 test('does not request failed jobs for a viewer without jobs:manage', async () => {
+  const none = async () => null;
+  const jobs = jest.fn(none);
+  const ask = { sampler: { samples: () => [], processes: () => [] }, slow: none, jobs, receivers: none };
+  await makeReport(ask, { caller: userCaller(1, 'pulse:view'), token: 't' });
+  expect(jobs).not.toHaveBeenCalled();
   const headers = { ...page, Authorization: 'Bearer pulse:view' };
   expect(await fetch(`${url}/pulse`, { headers }).then((shown) => shown.text())).toContain(
     'You need the scope jobs:manage to see failed jobs.',

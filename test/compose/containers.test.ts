@@ -33,6 +33,11 @@ test('every container is healthy, without restarts and OOM kills', () => {
   }
 });
 
+test('a stack with demo data refuses addresses other than loopback', () =>
+  expect(compose('run', '--rm', '--no-deps', '--env', 'BIND_ADDRESS=0.0.0.0', 'secrets')).rejects.toThrow(
+    'This stack has demo data',
+  ));
+
 test('no process runs as root', async () => {
   const running = containers.filter(({ State }) => State.Running).map(({ Name }) => Name);
   for (const name of running.filter((one) => !one.endsWith('-jaeger-1')))

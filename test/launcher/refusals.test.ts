@@ -31,6 +31,9 @@ test('an invalid setting prints one line and exits 1 before anything starts', as
   launcher = launch(startCommand, { ...env, GATEWAY_PORT: '80 80' });
   expect(await launcher.ended).toBe(1);
   expect(launcher.output()).toBe('GATEWAY_PORT must be an integer from 1024 to 64000, not "80 80".\n');
+  launcher = launch(startCommand, { ...env, DATABASE_URL: 'postgres://owner@db.invalid/platform' });
+  expect(await launcher.ended).toBe(1);
+  expect(launcher.output()).toMatch(/^DATABASE_URL names db\.invalid: npm start adds demo accounts/m);
   expect(processesOf(state)).toEqual({});
 });
 

@@ -216,49 +216,52 @@ export const benchmarks: Section[] = [
   {
     title: 'Gateway comparison',
     ...bench('gateway'),
-    why: [
-      '**Why:** this gateway counts rate limits in its process and adds them to Redis every 200 ms, while the other Node gateways wait for Redis with each request. Before, and with express for every step of a request, it took 1.45 times the CPU of fast-gateway (2026-11-22).',
-      'Tried without benefit: http-proxy-middleware for all requests (1.6 times the CPU; uploads use it), undici with a pool (it can send a request twice), prototypes as express sets them, and one write for head and body (no difference beyond the 20 % between runs).',
-    ].join(' '),
+    notes: [
+      'This gateway counts rate limits in its process and adds them to Redis every 200 ms. The other Node gateways wait for Redis with each request.',
+      'Tried without benefit: http-proxy-middleware for all requests (1.6 times the CPU; uploads use it), undici with a pool (it can send a request twice), and one write for head and body.',
+    ],
     render: gateway,
   },
   {
     title: 'Cache comparison',
     ...bench('cache'),
-    why: [
-      '**Why:** a hit of content-cache does more than the plain service: it checks revocations, parameters and leases, and counts and times each request. Measured without the gateway in one run of five rounds, asking INFO for one section instead of two, one HMGET of four fields, and writing the head of a reply at once took Redis from 2.63 to 1.71 times, and content-cache from 1.53 to 1.34 times the plain service. No single function of content-cache takes more than 3 % of the rest; express and its router take about 8 %, hashing the token 3 %. Since then the signal of a call, 3 % of a hit, is only created for handlers that use it.',
-      'During the clears among a million keys Redis had other work: a clear took 1.1 ms from end to end, which is less than the 1.5 ms of CPU that are counted for it, and no more than among 10,000 keys (1.2 ms). In the run before, on the same day, the ratio was 0.83.',
-      'Scanning a million keys with SCAN and MATCH takes Redis 7.0 between 730 and 880 ms of CPU, and 1,100 ms in this run, in which the machine was slower. Redis 7.4 filters while it scans and takes 410 to 590 ms; docker-compose.yml has a newer version.',
-      'KEYS takes 210 ms, but blocks all other clients, so it is not used.',
-      'Tried: pages of 5,000 buckets instead of 1,000, which makes a scan 20 % faster, and patterns that leave out other models if all waiting clears are for one model.',
-    ].join(' '),
+    notes: [
+      'A hit of content-cache does more than the plain service: it checks revocations, parameters and leases, and counts and times each request. Express and its router take about 8 % of a hit, hashing the token 3 %, and no other function more than 3 %.',
+      'A clear takes as long among a million keys as among 10,000 (p50). The CPU of Redis includes other work in these seconds, so the ratio differs from run to run: 0.83 and 8.08 in runs of 2026-11-25.',
+      'A scan of a million keys takes Redis 7.0 between 0.7 and 1.1 s of CPU. Redis 7.4 filters while it scans and takes 0.4 to 0.6 s; docker-compose.yml has a newer version. KEYS is faster, but blocks all other clients, so it is not used.',
+      'Not used: pages of 5,000 buckets instead of 1,000. A scan is 20 % faster, but each page blocks other clients for longer.',
+    ],
     render: cache,
   },
   {
     title: 'Invalidation',
     ...bench('events'),
-    why: [
-      '**Why:** this machine was half as fast as on 2026-11-22, when a run cleared 26,154 events a second and a call took 52 ms (p99), 20 times the bare Node server (2.6 ms). At that time the gateway stopped for 25 to 45 ms every 2.3 s: a young garbage collection copied 11 of 44 MB, because a getter, a WeakMap and a Set kept each finished request until a full collection. Now it takes 2 to 8 ms. In three alternating rounds on a busy machine the p99 of calls was 60, 110 and 33 ms instead of 106, 199 and 38 ms (bare Node server: 3.3, 2.9 and 2.5 ms).',
-      'The rest: calls over 30 ms coincide with a full collection in the gateway or content-cache (13 to 45 ms), with a pause of the load generator, or with stretches in which all processes wait for a core. A call takes 2.1 ms of CPU in all processes, and these use 61 to 69 % of both cores; a call waits 0.9 ms for a core on average.',
-      'On 2026-11-25, also with the slow machine (14,256 events a second), a run of this bench had a p99 of 133 ms, 63 times that of the bare server. In shorter runs of 10 s calls took p99 30 to 53 ms through the gateway, and 4 to 38 ms (median 8) directly at content-cache, with and without Kafka. A gateway with a stub service behind it had no full collection in 20 s of such calls.',
-      'Tried without benefit: processes pinned to cores, larger and fixed young generations of the heap, a collector with one thread.',
-    ].join(' '),
+    notes: [
+      'After about 10,000 calls V8 compiles the code of a call anew, in the gateway and in content-cache at the same time. In its default of four threads it took both cores for 0.3 s, and the p99 of 12,000 calls was 73 to 81 ms. In one thread, which all processes have now (`--v8-pool-size=1`), it was 17 ms (2026-11-27).',
+      'With `sweep` a clear also scans for keys of other programs. Clears that wait at the same time share a scan.',
+      'Tried without benefit: processes pinned to cores, larger and fixed young generations of the heap, a garbage collector with one thread.',
+    ],
     render: events,
   },
   {
     title: 'Unannounced changes',
     ...bench('changes'),
-    why: '**Why:** content-cache compares the changed records with the cache in the process that answers the reads, and PostgreSQL writes the change on the same two cores. Between two pages of 100 changes it pauses for 10 ms. Without the pauses, 100,000 records took 6.3 s, but other reads took 2.4 times as long. Two comparisons at a time instead of 8 helped too. One at a time would be slower than the goal if a command to Redis takes 0.5 ms.',
+    notes: [
+      'content-cache compares the changed records with the cache in the process that answers the reads. It pauses for 10 ms after each page of 100 changes: without the pauses 100,000 records took 6.3 s, but other reads took 2.4 times as long.',
+    ],
     render: changes,
   },
   {
     title: 'Overload',
     ...bench('overload'),
-    why: [
-      '**Why:** the gateway spends a third as much CPU on a refusal as on a reply over few connections, and nearly as much as on a reply over 6,000: while it sent 800 refusals a second, it sent 3,200 replies, and with 2,300 refusals 1,700. A client that ignores Retry-After is refused every 4 s, so 6,000 such clients cause up to 1,500 refusals a second. This number does not depend on the capacity: a slow machine spends a larger share of its time on refusals. Two other causes: the gateway does not read a refused connection for 1 or 4 s, so requests that arrive in this pause are answered too late, and thousands of connections need memory. Clients give up after 5 s, so the pause cannot be much longer. It was 3 s in the tables above. Tried alternately on 2026-11-27 with loads of 20 s of the gateway over 6,000 connections: with 3 s 37 to 55 % were answered in time (median of four 42 %), with 4 or 4.2 s 49 to 75 % (median of six 65 %), and no client gave up. Queues of 0.25 and 0.3 s instead of 0.4 s made no difference beyond the noise. nginx refuses at a small part of the cost, but only above a limit that an operator has to know and set.',
-      'Tried in five alternating rounds of 8 s of the gateway, median for 2,000 and 6,000 connections: reading the connections that were refused last first, and only as many as the queue has room for, answered 91 and 63 % of the capacity in time, with 0.23 and 0.83 refusals for each reply. Reading the connections that were refused first before the others, and refusing the requests that they had sent in the pause, answered 72 and 65 %, with 0.48 and 1.17 refusals.',
-      'The speed of this machine changes by a third within minutes. So each load is compared with the capacity before and after it; nevertheless three runs of this bench differed by up to 27 percentage points. Earlier results compared with the capacity before the first load. On 2026-11-26, with the rate measured in short queues too, a run without nginx answered in time 73 and 60 % of the peak of the platform, and 72 and 53 % of that of the gateway, over 2,000 and 6,000 connections. At 1 × it answered 1,089 of 1,359 and 2,811 of 3,246 a second in time. On 2026-11-27, with a longer queue for a gateway that was idle a second before, a run without nginx answered 73 and 55 % and 89 and 52 %; at 1 × 670 of 672 and 1,734 of 3,211. In it first refusals of the gateway took up to 211 and 473 ms (p99), health up to 166 and 727 ms, and afterwards 82 % of the rate before was answered.',
-    ].join(' '),
+    notes: [
+      'The gateway refuses a request only when its queue is full, and then does not read the connection for 1 s, or for 4 s if the client did not wait for Retry-After. The clients here never wait, and disconnect after 5 s. A request that arrives in this pause is answered too late.',
+      'So 6,000 such clients cause up to 1,500 refusals a second, whatever the capacity is. Over 6,000 connections a refusal takes nearly as much CPU as a reply, over 2,000 a third.',
+      'nginx refuses at a small part of the cost, but only above a limit that an operator has to know and set.',
+      'The speed of this machine changes by a third within minutes, so each load is compared with the capacity before and after it. Three runs of this bench differed by up to 27 percentage points.',
+      'Tried with 6,000 connections: a pause of 3 s instead of 4 (42 % in time instead of 65 %, medians of four and six loads); queues of 0.25 and 0.3 s instead of 0.4 s (no difference); reading at most one in 350 of the paused connections every 10 ms instead of 40 (38 and 53 % in two loads, and clients gave up).',
+      'Tried with 2,000 and 6,000 connections: reading first the connections that were refused last, as the gateway does, answered 91 and 63 % in time; reading first those that were refused first, 72 and 65 % (medians of five loads of 8 s).',
+    ],
     render: overload,
   },
   {

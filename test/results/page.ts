@@ -17,7 +17,7 @@ ${generated}
 - In the tables "ours" is this platform.
 - CPU is the time that the processes used, user and system.
 - Absolute times differ on other machines, ratios less. Two runs on this machine differ by up to 20 %.
-- "Why" paragraphs are notes from profiles and trials on this machine. Their raw output was not kept.`;
+- Notes come from profiles and trials on this machine. Their raw output was not kept.`;
 
 const verificationIntro = `# Verification
 
@@ -40,7 +40,7 @@ function around({ date, machine }: StoredResult): string {
   return `${date.slice(0, 10)}, ${cores} cores (${cpu}), ${memoryGiB} GiB; ${list.join(', ')}.${busy}`;
 }
 
-function write({ title, file, repeat, why, render }: Section): string {
+function write({ title, file, repeat, notes = [], render }: Section): string {
   const kept = read(file);
   const again = `Repeat: \`${repeat}\`.`;
   if (!kept) return `## ${title}\n\nNot measured yet. ${again}`;
@@ -48,7 +48,7 @@ function write({ title, file, repeat, why, render }: Section): string {
   return [
     `## ${title}`,
     text,
-    ...(why && text.includes('**fail**') ? [why] : []),
+    ...(notes.length > 0 ? ['Notes:', notes.map((note) => `- ${note}`).join('\n')] : []),
     `${again} Raw results: [${file}](../../test/${file}). ${around(kept)}`,
   ].join('\n\n');
 }

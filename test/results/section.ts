@@ -19,8 +19,8 @@ export interface Section {
   file: string;
   /** The command that repeats the measurement. */
   repeat: string;
-  /** Why goals were missed and what was tried. */
-  why?: string;
+  /** What explains the figures, and what was tried. */
+  notes?: readonly string[];
   render: (kept: StoredResult) => readonly string[];
 }
 

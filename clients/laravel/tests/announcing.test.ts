@@ -309,8 +309,10 @@ test('a queue that refuses the job throws after the commit', async () => {
 test('announceAll() clears all records of the model', async () => {
   const [id] = (await create()) as [number];
   await cached(id);
-  await php(`DB::connection('platform')->update('UPDATE content.webform SET title = ? WHERE id = ?', ['SQL', ${id}]);
-    Webform::announceAll();`);
+  await php(`DB::connection('platform')->transaction(function () {
+      Webform::find(${id})->update(['title' => 'SQL']);
+      Webform::announceAll();
+    });`);
   expect(await announced()).toEqual([{ model: 'webform', changes: {} }]);
   await work();
   expect((await read('webform', id)).title).toBe('SQL');

@@ -163,13 +163,13 @@ test('does not repeat an invalid announcement', async () => {
 test('with the queue driver sync, a failed announcement throws in the request that saved the record', async () => {
   await platform({ status: 503 });
   const id = freshId();
-  const saved = php(`config(['queue.default' => 'sync']);
+  const saved = php(`config(['platform.queue_connection' => 'sync']);
     try {
       DB::connection('platform')->transaction(function () {
         Webform::create(['id' => ${id}, 'title' => 'Kept', 'body' => 1]);
         Pathway::create(['id' => ${id}, 'title' => 'Kept', 'body' => 1]);
       });
-    } finally { config(['queue.default' => 'database']); }`);
+    } finally { config(['platform.queue_connection' => null]); }`);
   await expect(saved).rejects.toThrow('ContentPlatform\\Laravel\\PlatformError: The platform returned 503');
   expect(requests.filter(({ path }) => path === clearPath)).toHaveLength(2);
   expect(await php(`return Pathway::find(${id})->title;`)).toBe('Kept');

@@ -1,33 +1,29 @@
 // Changes without an announcement become visible while processes are killed and while transactions stay open.
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { until } from '../../../test/support/wait.ts';
-import { startCache } from '../cache/testing/caches.ts';
+import { closedAfterEach } from '../cache/testing/closed-after-each.ts';
 import { createContentStore } from '../content-store.ts';
 import { startKilledService } from '../testing/killed-service.ts';
 import { startTestStores } from '../testing/test-stores.ts';
 
 const isQuick = process.env['PROOF_QUICK'] !== undefined;
 const records = 500;
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
+const { cache: startCache, onEnd } = closedAfterEach();
 
 /** Starts two processes of the service, a writer that announces nothing, and a reader that reads all records in turn. */
 async function startRace() {
   const world = await startTestStores();
-  closing.push(world.close);
+  onEnd(world.close);
   await world.sql(
     `INSERT INTO content.webform (id, title, body) SELECT n, 'Old', '{}' FROM generate_series(1, ${records}) AS n`,
   );
   const services = [1, 2].map(() =>
     startKilledService({ databaseUrl: world.databaseUrl, redisUrl: world.redis.url }, () => undefined),
   );
-  closing.push(() => Promise.all(services.map((service) => service.stop())));
+  onEnd(() => Promise.all(services.map((service) => service.stop())));
   const cache = await startCache(world.redis.url);
-  closing.push(cache.close);
   const store = createContentStore(world.query);
   const ending = new AbortController();
   const committed = new Map<number, { version: number; at: number }[]>();
@@ -112,7 +108,7 @@ test('an open transaction delays its own changes only', async () => {
   const race = await startRace();
   const slow = new pg.Client(race.world.databaseUrl);
   await slow.connect();
-  closing.push(() => slow.end());
+  onEnd(() => slow.end());
   await slow.query(`BEGIN; UPDATE content.webform SET title = 'Late' WHERE id = 1`);
   await race.read(1);
   await sleep(isQuick ? 20_000 : 600_000);

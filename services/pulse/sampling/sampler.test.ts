@@ -57,14 +57,13 @@ test('reports a process with a malformed reply as down, and continues the round'
         ? response.end(JSON.stringify([began]))
         : response.writeHead(302, { Location: '/other' }).end(),
     ),
-    listen((_, response) =>
-      response.end(told('nodejs_eventloop_lag_p99_seconds', { value: null, labels: {} })),
-    ),
+    listen((_, response) => response.end(told('failed_jobs_open', { value: null, labels: {} }))),
   );
   const sampler = startSampler(await Promise.all(addresses));
   closers.push(() => sampler.close());
   await until('the last process is up', () => sampler.processes().at(-1)?.up);
   expect(sampler.processes().map(({ up }) => up)).toEqual([...Array(12).fill(false), true]);
+  expect(sampler.samples().at(-1)!.values.get('failed_jobs')).toBeNull();
 });
 
 test('resolves a name to its addresses of one family', async () => {

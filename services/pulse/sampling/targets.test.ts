@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { Gauges } from './sampler.ts';
+import { countedSince, type Gauges, windowMs } from './sampler.ts';
 import { measure } from './targets.ts';
 
 const at = 1_000_000;
@@ -46,6 +46,12 @@ test.each<[string, Partial<Gauges>, unknown]>([
   ['no Kafka, with refused clears', { queueMeasuredAt: 0, queue: 100 }, [100, false]],
   ['not reported', { queue: undefined, queueMeasuredAt: undefined }, [null, false]],
 ])('queue: %s', (_, gauges, expected) => expect(stand(1, {}, gauges)).toEqual(expected));
+
+test('counts the last five minutes', () => {
+  const one = { increases: new Map([['x', 1]]), gauges: well, values: new Map() };
+  const samples = [300_000, 299_999].map((before) => ({ ...one, at: at - before }));
+  expect(countedSince(samples, at, windowMs).get('x')).toBe(1);
+});
 
 test('notes what the queue counts without Kafka', () => {
   const noteOf = (queueMeasuredAt: number) => measure(new Map(), { ...well, queueMeasuredAt }, at)[1]!.note;

@@ -238,7 +238,11 @@ test('during a slow fill at most two waiting readers read the database; the othe
 test('passes an ended load permit to the next reader', async () => {
   const release = await holdLease();
   const load = loadVersion(1, 20);
-  await Promise.all(Array.from({ length: 6 }, () => cache.read('webform', 12, 'full', load)));
+  // They wait longest, so they get the first permits.
+  const failed = [1, 2].map(() =>
+    expect(cache.read('webform', 12, 'full', loadNothing)).rejects.toThrow('the database was read'),
+  );
+  await Promise.all([...failed, ...Array.from({ length: 6 }, () => cache.read('webform', 12, 'full', load))]);
   expect(load.calls).toBe(6);
   // All were served before the lease ended, and none of them filled.
   const fields = await fieldsOf('webform:12');
@@ -271,8 +275,9 @@ test('a waiting reader bypasses the cache when Redis begins to refuse', async ()
   const waiting = cache.read('webform', 12, 'full', loadVersion(1));
   await whileRefusing(redis, async () => {
     expect(await waiting).toMatchObject({ outcome: 'bypass', record: { version: 1 } });
+    // Its fill is refused.
+    expect(await release()).toMatchObject({ outcome: 'miss', record: { version: 1 } });
   });
-  await release();
 });
 
 test('one waiting reader fills when the lease was cleared', async () => {

@@ -17,8 +17,8 @@ import { until } from '../../../../test/support/wait.ts';
 let cluster: RedisCluster;
 let a: ClusterMember, b: ClusterMember, c: ClusterMember;
 const started = closedAfterEach();
-/** A record of each primary. */
-let idAtA: number, idAtB: number, idAtC: number;
+/** A record of each primary; key and slot of the first record. */
+let idAtA: number, idAtB: number, idAtC: number, key: string, slot: number;
 
 beforeAll(async () => {
   cluster = await startCluster({ replicas: 0 });
@@ -26,6 +26,8 @@ beforeAll(async () => {
   const ids = Array.from({ length: 100 }, (_, index) => index + 1);
   const owners = await Promise.all(ids.map((id) => cluster.ownerOf(recordKey('webform', id))));
   [idAtA, idAtB, idAtC] = [a, b, c].map((node) => ids[owners.indexOf(node)]!) as [number, number, number];
+  key = recordKey('webform', idAtA);
+  slot = slotOf(key);
 });
 afterAll(() => cluster.stop());
 beforeEach(async () => {
@@ -76,13 +78,12 @@ test("finds other programs' keys of a record in every slot", async () => {
 
 test('a clear follows a moved slot, and no read is stale', async () => {
   const cache = await start();
-  const slot = slotOf(recordKey('webform', idAtA));
   await versionOf(cache, idAtA, 1);
   await cluster.move(slot, a, b);
-  expect(await b.admin.exists(recordKey('webform', idAtA))).toBe(1);
+  expect(await b.admin.exists(key)).toBe(1);
   // The cache does not know of the move yet.
   expect(await cache.clearModel('webform', idAtA)).toBe(1);
-  expect(await b.admin.exists(recordKey('webform', idAtA))).toBe(0);
+  expect(await b.admin.exists(key)).toBe(0);
   expect(await versionOf(cache, idAtA, 2)).toBe(2);
   expect(await cache.read('webform', idAtA, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
 
@@ -93,13 +94,11 @@ test('a clear follows a moved slot, and no read is stale', async () => {
     const { outcome } = await cache.read('webform', idAtA, 'full', loadVersion(2));
     return outcome === 'hit';
   });
-  expect(await a.admin.exists(recordKey('webform', idAtA))).toBe(1);
+  expect(await a.admin.exists(key)).toBe(1);
 });
 
 test('while a slot moves, reads hit only the keys that have not moved, and clears are refused', async () => {
   const cache = await start();
-  const key = recordKey('webform', idAtA);
-  const slot = slotOf(key);
   await versionOf(cache, idAtA, 1);
   await cluster.beginMove(slot, a, b);
   expect(await cache.read('webform', idAtA, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
@@ -119,8 +118,6 @@ test('while a slot moves, reads hit only the keys that have not moved, and clear
 /** The clear is redirected to B, and before it gets there the move is reversed. */
 test('does not redirect the clear of a moving key, which could return after the clear', async () => {
   const cache = await start({ unmanagedKeys: 'none' });
-  const key = recordKey('webform', idAtA);
-  const slot = slotOf(key);
   await versionOf(cache, idAtA, 1);
   await cluster.beginMove(slot, a, b);
   await cluster.moveKeys(slot, a, b);
@@ -144,7 +141,6 @@ test('does not redirect the clear of a moving key, which could return after the 
 /** Clears a model while its record moves from A to B behind B's scan, and back behind A's scan. */
 async function clearWhileSlotIsAway(check: 'checked' | 'unchecked') {
   const cache = await start();
-  const slot = slotOf(recordKey('webform', idAtA));
   await versionOf(cache, idAtA, 1);
   const connection = await started.connection(cluster.url);
   // In the order of their slots.
