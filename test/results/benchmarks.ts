@@ -237,7 +237,7 @@ export const benchmarks: Section[] = [
     title: 'Invalidation',
     ...bench('events'),
     notes: [
-      'After about 10,000 calls V8 compiles the code of a call anew, in the gateway and in content-cache at the same time. In its default of four threads it took both cores for 0.3 s, and the p99 of 12,000 calls was 73 to 81 ms. In one thread, which all processes have now (`--v8-pool-size=1`), it was 17 ms (2026-11-27).',
+      'After about 10,000 calls V8 optimises the code of a call, in the gateway and in content-cache at the same time. With its default of four threads the compilers used both cores for 0.3 s, and the p99 of 12,000 calls was 73 to 81 ms. With one thread, as all processes have now (`--v8-pool-size=1`), it was 17 ms (2026-11-27).',
       'With `sweep` a clear also scans for keys of other programs. Clears that wait at the same time share a scan.',
       'Tried without benefit: processes pinned to cores, larger and fixed young generations of the heap, a garbage collector with one thread.',
     ],

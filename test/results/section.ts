@@ -19,7 +19,7 @@ export interface Section {
   file: string;
   /** The command that repeats the measurement. */
   repeat: string;
-  /** What explains the figures, and what was tried. */
+  /** The reasons for the figures, and trials. */
   notes?: readonly string[];
   render: (kept: StoredResult) => readonly string[];
 }
