@@ -10,9 +10,9 @@ export interface Receivers {
   mailFrom?: string | undefined;
 }
 
-/** @throws Error that names the setting and what is allowed, without the value, which may be a secret */
+/** @throws Error that names the setting and what is allowed, without the value, a secret. A lone % cannot be decoded. */
 function parse(name: string, value: string, ...protocols: string[]): URL {
-  if (/\s/.test(value) || !URL.canParse(value) || !protocols.includes(new URL(value).protocol))
+  if (/\s|%(?![\da-f]{2})/i.test(value) || !protocols.includes(URL.parse(value)?.protocol ?? ''))
     throw new Error(`${name} must contain one URL that starts with ${protocols.join('// or ')}//`);
   return new URL(value);
 }

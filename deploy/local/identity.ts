@@ -10,10 +10,11 @@ export interface Identity {
 /** Returns the start time of a process in the system's format; undefined if the process does not exist. */
 function startTimeOf(pid: number): string | undefined {
   try {
-    if (process.platform !== 'linux')
-      return (
-        execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim() || undefined
-      );
+    if (process.platform !== 'linux') {
+      // Otherwise the text depends on the time zone and the language.
+      const options = { encoding: 'utf8', env: { TZ: 'UTC', LC_ALL: 'C' } } as const;
+      return execFileSync('/bin/ps', ['-o', 'lstart=', '-p', String(pid)], options).trim() || undefined;
+    }
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The second field is the command in parentheses. It may itself contain spaces and parentheses.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

@@ -21,10 +21,8 @@ const resolveByDns: Resolve = async (hostname) =>
 export function createResolve(resolve: Resolve = resolveByDns): Resolve {
   const share = singleFlight<string[]>();
 
-  async function lookUpOnce(hostname: string): Promise<string[]> {
-    const { value } = await share(hostname, undefined, () => resolve(hostname));
-    return value;
-  }
+  const lookUpOnce = async (hostname: string) =>
+    (await share(hostname, undefined, () => resolve(hostname))).value;
 
   return async (hostname) =>
     isIP(hostname) ? [hostname] : withTimeout(lookUpOnce(hostname), lookupLimitMs, [] as string[]);

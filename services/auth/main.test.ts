@@ -1,11 +1,11 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { hash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { changePassword, jwks, listSessions, login, me } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { startService, type Program } from '../../test/support/programs.ts';
+import { startService } from '../../test/support/programs.ts';
 import { startRedis } from '../../test/support/redis-server.ts';
 import { createTestDatabase } from '../../test/support/test-database.ts';
 import { useStarted } from '../../test/support/use-started.ts';
@@ -14,17 +14,11 @@ import { ensureUser, withAccounts } from './accounts.ts';
 import { loadOrCreateKeys } from './keys/key-rotation.ts';
 import { keySecret } from './testing/start-auth.ts';
 
-const started = new Set<Program>();
 const own = useStarted(createTestDatabase, ({ drop }) => drop());
-afterEach(() => {
-  for (const { child } of started) child.kill('SIGKILL');
-});
 
-async function start(env: Record<string, string> = {}) {
+function start(env: Record<string, string> = {}) {
   const settings = { DATABASE_URL: own.url, AUTH_KEY_SECRET: keySecret, ...env };
-  const service = await startService('services/auth/main.ts', { env: settings });
-  started.add(service);
-  return service;
+  return startService('services/auth/main.ts', { env: settings });
 }
 
 test('two processes that start on an empty database sign with one key, and stop on SIGTERM', async () => {
@@ -56,7 +50,11 @@ test('two processes that start on an empty database sign with one key, and stop 
 const redis = useStarted(startRedis, ({ stop }) => stop());
 test('two processes count guesses together', async () => {
   const both = await Promise.all([1, 2].map(() => start({ REDIS_URL: redis.url })));
-  for (const { isReady } of both) await until('it is ready', isReady);
+  // A process that is ready without Redis counts alone.
+  for (const { internal } of both) {
+    const health = async () => (await fetch(`${internal}/health/ready`)).text();
+    await until('it is ready and has Redis', async () => (await health()).includes('"status":"ok"'));
+  }
   const body = { email: 'nobody@example.com', password: 'a guess' };
   // Ten are allowed, and each process alone gets no more.
   const guesses = Array.from({ length: 20 }, (_, n) => call(both[n % 2]!.origin, login, { body }));

@@ -38,7 +38,7 @@ export const exportMe = define('exportMe', 'GET', '/api/me/export', {
   rateLimit: { requests: 60, seconds: 3_600 },
   summary: 'Export your personal data.',
   description:
-    'Returns what the platform stores about you, newest first. A push token is shortened, and an image is its largest variant. Each user can run one export at a time; otherwise the response is 429. If a service is unavailable, the response is 503. If a service fails later, or the export takes more than 5 minutes, the connection is closed before the end of the JSON: retry.',
+    'Returns what the platform stores about you, newest first. A push token is shortened, and an image is its largest variant. While another export of yours runs, the response can be 429. If a service is unavailable, the response is 503. If a service fails later, or the export takes more than 5 minutes, the connection is closed before the end of the JSON: retry.',
   responses: {
     200: {
       description: 'The complete export, sent in pieces without Content-Length.',

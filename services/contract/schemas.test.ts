@@ -73,17 +73,18 @@ const withBodies = endpoints.flatMap(({ name, body }) => (body ? [[name, body.sc
 const lenient = new Set(['token', 'backchannelLogout']);
 
 describe('bodies', () => {
-  const nested = (depth: number) => JSON.parse('['.repeat(depth) + ']'.repeat(depth)) as unknown;
+  const depth = 500_000;
+  const nested = JSON.parse('['.repeat(depth) + ']'.repeat(depth)) as unknown;
 
   test.each(withBodies)('%s accepts only objects and refuses deep nesting', (_, schema) => {
-    for (const value of [null, [], '', 'x', 0, 12, true, undefined, nested(500_000)])
+    for (const value of [null, [], '', 'x', 0, 12, true, undefined, nested])
       expect(takes(schema, value)).toBe(false);
   });
 
   test.each(withBodies.filter(([name]) => !lenient.has(name)))('%s refuses unknown fields', (_, schema) => {
     const issues = (value: unknown) => schema.safeParse(value).error?.issues.map(({ code }) => code) ?? [];
     expect(issues({ surprise: 1 })).toContain('unrecognized_keys');
-    expect(issues({ surprise: nested(500_000) })).toContain('unrecognized_keys');
+    expect(issues({ surprise: nested })).toContain('unrecognized_keys');
     // JSON.parse creates __proto__ as an own property, like the parser of request bodies.
     const poisoned = JSON.parse(
       '{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}}}',
@@ -95,7 +96,7 @@ describe('bodies', () => {
   test('refuses a field of a megabyte or deep nesting in any position', () => {
     const schema = clearModel.body.schema;
     expect(takes(schema, { model: 'webform', id: 1 })).toBe(true);
-    for (const value of ['x'.repeat(1_000_000), nested(500_000), { id: nested(500_000) }]) {
+    for (const value of ['x'.repeat(1_000_000), nested, { id: nested }]) {
       expect(takes(schema, { model: value, id: 1 })).toBe(false);
       expect(takes(schema, { model: 'webform', id: value })).toBe(false);
     }

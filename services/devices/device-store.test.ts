@@ -15,6 +15,8 @@ const phone = { platform: 'ios', name: 'Phone', app_version: '1.0' } as const;
 const tokensOf = async (userId: number) =>
   (await devices.listTokens(userId, undefined, 100)).map(({ token }) => token);
 const older = 'UPDATE devices.device SET last_seen_at = now() - make_interval(days => $2) WHERE token = $1';
+const versionsOf = (token: string) =>
+  own.sql('SELECT app_version FROM devices.device WHERE token = $1', [token]);
 /** Makes the device last seen this number of days ago. */
 const age = (token: string, days: number) => own.sql(older, [token, days]);
 /** Makes a user with the maximum number of devices, the least recently seen first. */
@@ -37,9 +39,7 @@ test('identifies a device by its token, and keeps fields that are omitted', asyn
   const again = await devices.register(userId, session, { token, name: 'My phone', app_version: '1.1' });
   expect(again).toEqual({ ...first, name: 'My phone', last_seen_at: again.last_seen_at, stale: false });
   expect(Date.parse(again.last_seen_at)).toBeGreaterThan(Date.parse(first.last_seen_at));
-  expect(await own.sql('SELECT app_version FROM devices.device WHERE token = $1', [token])).toEqual([
-    { app_version: '1.1' },
-  ]);
+  expect(await versionsOf(token)).toEqual([{ app_version: '1.1' }]);
 });
 
 test('makes a new device, without the old data, of a token that another user had', async () => {
@@ -51,9 +51,7 @@ test('makes a new device, without the old data, of a token that another user had
   expect(moved).toMatchObject({ platform: null, name: null, token_end: token.slice(-6) });
   expect(moved.id).toBeGreaterThan(kept.id);
   expect(Date.parse(moved.registered_at)).toBeGreaterThan(Date.parse(old.registered_at));
-  expect(await own.sql('SELECT app_version FROM devices.device WHERE token = $1', [token])).toEqual([
-    { app_version: null },
-  ]);
+  expect(await versionsOf(token)).toEqual([{ app_version: null }]);
   expect(await devices.list(before, undefined, 10)).toEqual([]);
   expect((await devices.list(after, undefined, 10)).map(({ id }) => id)).toEqual([moved.id, kept.id]);
   expect(await devices.delete(before, moved.id)).toBe(false);

@@ -80,19 +80,11 @@ test('says which of its stores is unavailable', async () => {
   await expect(withoutAuth).rejects.toThrow(/^The auth service is unavailable/);
 });
 
-test('as a process: prints the letter, or one line and exit code 1 for a missing setting', async () => {
+test('as a process: prints one line with exit code 1 for a missing setting', async () => {
   const env = { DATABASE_URL: letters.databaseUrl, AUTH_INTERNAL_URL: auth.origin };
-  const made = await run(['create-letter', '1', 'Title'], env);
-  expect(made).toEqual({
-    code: 0,
-    stderr: '',
-    stdout: expect.stringMatching(/^Created letter \d+ of user 1: .+\n$/),
-  });
   for (const missing of ['DATABASE_URL', 'AUTH_INTERNAL_URL']) {
     const failed = await run(['create-letter', '1', 'Title'], { ...env, [missing]: '' });
     const stderr = expect.stringMatching(new RegExp(`^admin: ${missing} is not set; .+\\n$`));
     expect(failed).toEqual({ code: 1, stdout: '', stderr });
   }
-  const help = await run([], { DATABASE_URL: '', AUTH_INTERNAL_URL: '' });
-  expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining('create-letter') });
 });

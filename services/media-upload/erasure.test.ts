@@ -1,70 +1,52 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type S3Server, startS3Server } from '../../test/support/s3-server.ts';
-import { until, within } from '../../test/support/wait.ts';
+import { expect, test } from '@jest/globals';
+import { within } from '../../test/support/wait.ts';
 import type { FileStore } from './file-store.ts';
 import { allKeysOf } from './media-file.ts';
-import { createS3Store } from './stores/s3.ts';
 import type { Store } from './stores/store.ts';
 import { removePending } from './sweep.ts';
 import * as corpus from './testing/corpus.ts';
-import { keysIn, newFile } from './testing/media-fixture.ts';
+import { newFile } from './testing/media-fixture.ts';
 import { useService } from './testing/service.ts';
 
 const current = useService();
-let server: S3Server;
-let s3: Store;
-beforeAll(async () => {
-  server = await startS3Server();
-  s3 = createS3Store({ ...server, region: 'us-east-1' });
-  // The first reply of a new S3Proxy can take longer than a store waits.
-  await until('S3Proxy replies in time', async () => (await keysIn(s3)).length === 0);
-}, 300_000);
-afterAll(async () => {
-  s3?.close();
-  await server?.stop();
-});
 
 const sql = async (text: string, values: unknown[] = []) =>
   (await current.scene.database.query('test', text, values)).rows;
 const pending = () => sql('SELECT object, user_id FROM media.pending_object');
 
-describe.each(['folder', 'S3'])('in the store %s', (name) => {
-  const open = () => (name === 'S3' ? s3 : current.scene.store);
-  async function erase(store: Store, ...userIds: number[]) {
-    await current.scene.files.eraseUsers(userIds);
-    await removePending(current.scene.files, store);
-  }
+async function erase(...userIds: number[]) {
+  await current.scene.files.eraseUsers(userIds);
+  await removePending(current.scene.files, current.scene.store);
+}
 
-  test('erases the files of deleted users with all variants, and no others', async () => {
-    const store = open();
-    const service = await current.start({ store });
-    for (const bytes of [await corpus.jpeg(), await corpus.image(50, 50).png().toBuffer(), corpus.pdf])
-      expect((await service.upload(bytes)).status).toBe(201);
-    expect((await service.upload(await corpus.jpeg(), 2)).status).toBe(201);
-    expect(await keysIn(store)).toHaveLength(13);
-    await erase(store, 1, 3);
-    expect(await keysIn(store)).toHaveLength(4);
-    expect(await sql('SELECT DISTINCT user_id FROM media.file')).toEqual([{ user_id: '2' }]);
-    expect(await pending()).toEqual([]);
-    await erase(store, 2);
-    expect(await keysIn(store)).toEqual([]);
-  });
+test('erases the files of deleted users with all variants, and no others', async () => {
+  const service = await current.start();
+  for (const bytes of [await corpus.jpeg(), await corpus.image(50, 50).png().toBuffer(), corpus.pdf])
+    expect((await service.upload(bytes)).status).toBe(201);
+  expect((await service.upload(await corpus.jpeg(), 2)).status).toBe(201);
+  expect(await current.keys()).toHaveLength(13);
+  await erase(1, 3);
+  expect(await current.keys()).toHaveLength(4);
+  expect(await sql('SELECT DISTINCT user_id FROM media.file')).toEqual([{ user_id: '2' }]);
+  expect(await pending()).toEqual([]);
+  await erase(2);
+  expect(await current.keys()).toEqual([]);
+});
 
-  test('removes the files after a crash between the rows and the store', async () => {
-    const store = open();
-    const service = await current.start({ store });
-    await service.upload(await corpus.jpeg());
-    await current.scene.files.eraseUsers([1]);
-    expect(await sql('SELECT FROM media.file')).toEqual([]);
-    // The first attempt after the crash fails in the middle.
-    let left = 2;
-    const remove: Store['remove'] = (key) =>
-      (left -= 1) < 0 ? Promise.reject(new Error('broken')) : store.remove(key);
-    await expect(removePending(current.scene.files, { ...store, remove })).rejects.toThrow('broken');
-    expect(await pending()).toHaveLength(1);
-    await removePending(current.scene.files, store);
-    expect([await keysIn(store), await pending()]).toEqual([[], []]);
-  });
+test('removes the files after a crash between the rows and the store', async () => {
+  const { files, store } = current.scene;
+  const service = await current.start();
+  await service.upload(await corpus.jpeg());
+  await files.eraseUsers([1]);
+  expect(await sql('SELECT FROM media.file')).toEqual([]);
+  // The first attempt after the crash fails in the middle.
+  let left = 2;
+  const remove: Store['remove'] = (key) =>
+    (left -= 1) < 0 ? Promise.reject(new Error('broken')) : store.remove(key);
+  await expect(removePending(files, { ...store, remove })).rejects.toThrow('broken');
+  expect(await pending()).toHaveLength(1);
+  await removePending(files, store);
+  expect([await current.keys(), await pending()]).toEqual([[], []]);
 });
 
 test('cancels an upload in progress, and leaves none of its files', async () => {

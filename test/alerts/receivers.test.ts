@@ -38,6 +38,8 @@ test('an alert reaches the webhook, Slack and each email address, also when it e
   await until('the mail of the end is there', isIn(receivers.mails, 'RESOLVED'));
 });
 
+const mail = { emailTo: 'ops@example.com', mailFrom: 'platform@example.com' };
+
 test.each([
   [
     { webhook: 'hooks.example.com' },
@@ -49,17 +51,14 @@ test.each([
   ],
   [{ emailTo: 'ops@example.com' }, 'ALERT_EMAIL_TO needs SMTP_URL_FILE and MAIL_FROM'],
   [
-    { emailTo: 'ops@example.com', mailFrom: 'platform@example.com', smtpUrl: 'smtps://mail.example.com:587' },
+    { ...mail, smtpUrl: 'smtps://mail.example.com:587' },
     'SMTP_URL_FILE must contain smtps:// with port 465, or smtp:// with another port',
   ],
   [
-    {
-      emailTo: 'ops@example.com',
-      mailFrom: 'platform@example.com',
-      smtpUrl: 'smtp://mail.example.com?tls=no',
-    },
+    { ...mail, smtpUrl: 'smtp://mail.example.com?tls=no' },
     'SMTP_URL_FILE may end in ?tls=never after smtp://, and in nothing else',
   ],
+  [{ ...mail, smtpUrl: 'smtp://ops:50%@mail.example.com' }, 'SMTP_URL_FILE must contain one URL that starts'],
 ])('refuses %j', async (settings, message) => {
   await expect(alertmanagerConfig(settings)).rejects.toThrow(message);
 });

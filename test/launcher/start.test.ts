@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import pg from 'pg';
 import { call } from '@content-platform/contract/client';
 import { internalPortOffset, login, portOf, readContent, services } from '@content-platform/contract';
@@ -23,6 +23,7 @@ import {
   stackOf,
   startCommand,
 } from './launcher.ts';
+import { collector, testTraces } from './traces.ts';
 
 // Twice, because a test may wait for two things, one after the other.
 jest.setTimeout(2 * limitMs);
@@ -90,6 +91,7 @@ const rowLength = 10;
 
 beforeAll(async () => {
   env = {
+    ...collector.environment,
     STATE_DIR: state,
     GATEWAY_PORT: String(await freeRow(rowLength)),
     IDENTITY_DEMO: '1',
@@ -99,7 +101,10 @@ beforeAll(async () => {
   await launcher.printed(/^Ready after/m);
 });
 
-afterAll(() => cleanUp(state, launcher));
+afterAll(async () => {
+  await cleanUp(state, launcher);
+  collector.stop();
+});
 
 test('runs the smoke test once and prints what it read', () => {
   const output = running().output();
@@ -187,6 +192,8 @@ test('the printed login at the identity service works unchanged', async () => {
   const reply = execFileSync('bash', ['-c', command], { encoding: 'utf8', timeout: limitMs });
   expect(reply).toMatch(/^{"access_token":"eyJ/);
 });
+
+describe('traces', () => testTraces(state));
 
 test('a second start reports that the stack already runs, and where', async () => {
   const second = launch(startCommand, env);

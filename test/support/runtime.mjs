@@ -14,9 +14,21 @@ const isContract = (url) => url.startsWith(`${root}services/contract/`) && !url.
 
 let file = 0;
 const sources = new Map();
+const resolutions = new Map();
+
+/** Resolves an import of the project once, because each test file loads the same modules again. */
+function resolveOnce(specifier, context, next) {
+  const parent = context.parentURL?.split('?')[0] ?? '';
+  if (!parent.startsWith(root) || parent.includes('/node_modules/')) return next(specifier, context);
+  const key = `${parent} ${specifier}`;
+  const resolved = resolutions.get(key) ?? { ...next(specifier, context), shortCircuit: true };
+  resolutions.set(key, resolved);
+  return resolved;
+}
+
 registerHooks({
   resolve(specifier, context, next) {
-    const resolved = next(specifier === '@jest/globals' ? jestGlobals : specifier, context);
+    const resolved = resolveOnce(specifier === '@jest/globals' ? jestGlobals : specifier, context, next);
     const { url } = resolved;
     const isOwn = url.startsWith(root) && !url.includes('/node_modules/') && !url.includes('?');
     return isOwn && !isContract(url) ? { ...resolved, url: `${url}?file=${file}` } : resolved;

@@ -21,7 +21,7 @@ export interface ClientOptions {
   url: string;
   /** Keeps the tokens, for example `localStorage`. Default: memory. */
   storage?: TokenStorage | undefined;
-  /** Called when the platform has ended the session: ask the user to log in. */
+  /** Called when the platform has ended the session, in the tab that notices it first: ask the user to log in. */
   onLogout?: ((reason: PlatformError) => void) | undefined;
   /** How often a request that is safe to repeat is sent again. Default: 3. */
   retries?: number;

@@ -18,14 +18,14 @@ async function endSessions(stores: Stores, { iss: issuer, jti, sub, sid }: Logou
   if (!(await identities.useLogoutToken(sha256(JSON.stringify([issuer, jti]))))) return false;
   const known = sub === undefined ? undefined : await identities.findUserId({ issuer, subject: sub });
   const userIds = known === undefined ? await sessions.usersOfIdentitySession(issuer, sid) : [known];
-  // Before the revocations, which the first user's sessions lock. In order, because another token may name the same users.
-  for (const userId of userIds.toSorted((a, b) => a - b)) await stores.users.lock(userId);
-  for (const userId of userIds) {
+  // In order, because another token may name the same users.
+  for (const userId of userIds.toSorted((a, b) => a - b)) {
+    await stores.users.lock(userId);
     await cancelIdentityLogins(stores, userId);
     const details = { session: 'identity', reason: 'logout at the identity provider', identity: issuer };
     await audit.add({ event: 'session_revoked', userId, address, details });
-    await sessions.endOfIdentity(userId, issuer, sid);
   }
+  await sessions.endOfIdentity(userIds, issuer, sid);
   return true;
 }
 

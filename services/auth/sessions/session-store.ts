@@ -75,11 +75,11 @@ export function createSessionStore(query: Database['query']) {
   /** Selects the session $2 of the user $1 if it is live. */
   const liveSession = 'user_id = $1 AND id = $2 AND ended_at IS NULL AND ends_at > now()';
 
-  /** Ends the user's live sessions that match `condition`; returns false if there are none. */
-  async function end(userId: number, condition: string, ...values: unknown[]): Promise<boolean> {
+  /** Ends live sessions that match `condition`. Locks all of them before the revocations. Returns false for none. */
+  async function end(userIds: number | readonly number[], condition: string, ...values: unknown[]) {
     const text = `UPDATE auth.session SET ended_at = now()
-                  WHERE user_id = $1 AND ended_at IS NULL AND ${condition} RETURNING id::float8 AS id`;
-    const ended = await rows<{ id: number }>('end_sessions', text, [userId, ...values]);
+                  WHERE user_id = ANY ($1) AND ended_at IS NULL AND ${condition} RETURNING id::float8 AS id`;
+    const ended = await rows<{ id: number }>('end_sessions', text, [[userIds].flat(), ...values]);
     await revocations.add({ sessions: ended.map(({ id }) => id) });
     return ended.length > 0;
   }
@@ -107,7 +107,7 @@ export function createSessionStore(query: Database['query']) {
       await this.addToken(id, refreshTokenHash);
       await end(
         userId,
-        `id IN (SELECT id FROM auth.session WHERE user_id = $1 AND ended_at IS NULL
+        `id IN (SELECT id FROM auth.session WHERE user_id = ANY ($1) AND ended_at IS NULL
                 ORDER BY last_used_at DESC, id DESC OFFSET $2)`,
         maxSessions,
       );
@@ -234,9 +234,9 @@ export function createSessionStore(query: Database['query']) {
     },
 
     /** Ends those of the provider's session `sid` or without a known one; without `sid` all of this provider. */
-    endOfIdentity: (userId: number, issuer: string, sid: string | undefined) =>
+    endOfIdentity: (userIds: readonly number[], issuer: string, sid: string | undefined) =>
       end(
-        userId,
+        userIds,
         'identity_issuer = $2 AND ($3::text IS NULL OR identity_sid IS NULL OR identity_sid = $3)',
         issuer,
         sid ?? null,

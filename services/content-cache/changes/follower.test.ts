@@ -38,20 +38,7 @@ const move = (id: number, to: number) =>
 const untilNew = (service: TestService, id: number) =>
   until('the new version is read', async () => (await read(service, 'webform', id)).body!.title === 'Two');
 
-test('a change without an announcement becomes visible, is recorded and counted', async () => {
-  const service = await world.service({ changes: soon });
-  await create(101, 'One');
-  await until('it is cached', async () => (await read(service, 'webform', 101)).cache === 'hit');
-  await rename(101, 'Two');
-  await untilNew(service, 101);
-  await until('it is counted', async () => (await service.metric(missedMetric('webform'))) === 1);
-  // Writes the queued rows.
-  await service.stop();
-  const rows = await world.sql(`SELECT source FROM content.invalidation WHERE target = 'webform:101'`);
-  expect(rows).toEqual([{ source: 'watch' }]);
-});
-
-test('a change whose announcement comes late is not counted', async () => {
+test('records and counts an unannounced change, but no change that is announced late', async () => {
   const service = await world.service({ changes: soon });
   const token = service.token('cache:clear');
   async function clearUnannounced(model: Model, id: number): Promise<void> {
@@ -73,24 +60,42 @@ test('a change whose announcement comes late is not counted', async () => {
   await until('the other one is counted', async () => (await missed())[0] === 1);
   await sleep(soon.lateMs);
   expect(await missed()).toEqual([1, 0]);
+  // Writes the queued rows.
   await service.stop();
+  const rows = await world.sql(`SELECT source FROM content.invalidation WHERE target = 'webform:105'`);
+  expect(rows).toEqual([{ source: 'watch' }]);
 });
 
-test('a change whose announcement waits in Kafka or as a stored clear is not counted', async () => {
+test('a change whose announcement waits in Kafka, for the log or as a stored clear is not counted', async () => {
+  const logClear = (id: number, secondsAgo: number) =>
+    world.sql(
+      `INSERT INTO content.invalidation (at, source, requested_by, target, keys_deleted)
+       VALUES (now() - make_interval(secs => $2), 'kafka', 'topic/0/1', $1, 1)`,
+      `webform:${id}`,
+      secondsAgo,
+    );
   const metrics = createCacheMetrics(createMetrics('content-cache'));
   let isQueueEmpty = false;
   let asked = 0;
   const missed = watchMissedChanges({
     query: world.query,
     pending: { among: () => Promise.resolve(new Set(['webform:107'])) },
-    isQueueEmpty: () => Promise.resolve((asked += 1) > 0 && isQueueEmpty),
+    isQueueEmpty() {
+      asked += 1;
+      // The row of the last event is written up to a second after its clear.
+      if (isQueueEmpty) setTimeout(() => void logClear(109, 0), 500);
+      return Promise.resolve(isQueueEmpty);
+    },
     metrics,
     logger: createLogger('content-cache', 'silent'),
     lateMs: 0,
   });
   const counted = async () => (await metrics.missed.get()).values.find(({ value }) => value > 0)?.value;
   const change = { model: 'webform', version: 2, isDeleted: false, changedAt: new Date() } as const;
-  for (const id of [107, 108]) missed.add({ ...change, id });
+  // Found stale 3 s ago. The announcement of 110 was processed during the follower's clear.
+  const found = new Date(Date.now() - 3_000);
+  for (const id of [107, 108, 109, 110]) missed.add({ ...change, id }, found);
+  await logClear(110, 2);
   await until('it has asked twice', () => asked > 1);
   expect(await counted()).toBeUndefined();
   isQueueEmpty = true;
@@ -262,15 +267,20 @@ describe('one check', () => {
     expect(await runCheck()).toEqual({ cleared: ['webform:209'], missed: 1 });
   });
 
-  test('repeats a check whose clear failed', async () => {
+  test('repeats a check whose clear failed, and takes the time before the comparison', async () => {
     await stale(211);
-    let failures = 0;
-    const clearModel = (...target: [string, number]) =>
-      (failures += 1) === 1 ? Promise.reject(new Error('lost')) : cache.clearModel(...target);
-    const { inspect, clearPattern, clearRecords } = cache;
-    const lossy = { inspect, clearPattern, clearRecords, clearModel, state: 'usable' as const };
-    expect(await runCheck({ cache: lossy })).toEqual({ cleared: ['webform:211'], missed: 1 });
+    let [failures, foundAt, clearedAt] = [0, Infinity, 0];
+    async function clearModel(...target: [string, number]) {
+      if ((failures += 1) === 1) throw new Error('lost');
+      clearedAt = Date.now();
+      await sleep(5);
+      return cache.clearModel(...target);
+    }
+    const missed = { add: (_: unknown, since: Date) => void (foundAt = since.getTime()) };
+    const { cleared } = await runCheck({ cache: { ...cache, clearModel }, missed });
+    expect(cleared).toEqual(['webform:211']);
     expect(failures).toBe(2);
+    expect(foundAt).toBeLessThanOrEqual(clearedAt);
   });
 
   const all = models.map((model) => `${model}:*`);
@@ -301,23 +311,32 @@ describe('one check', () => {
     expect(new Set(cleared)).toEqual(new Set([...all, 'webform:213']));
   });
 
-  test('forgets changes of a server from before a restore, which another process has noticed', async () => {
+  test.each<[string, number]>([
+    ['restore', 214],
+    ['crash', 215],
+  ])('forgets the changes that it has read before a %s of PostgreSQL', async (event, id) => {
     let isBefore = true;
-    const transaction = <T>(work: (query: typeof world.query) => Promise<T>) =>
-      work(async (...args) => {
+    const failures: Error[] = [];
+    const transaction = async <T>(work: (query: typeof world.query) => Promise<T>) => {
+      const failure = failures.pop();
+      if (failure) throw failure;
+      return work(async (...args) => {
         const result = await world.query<Record<string, unknown> & pg.QueryResultRow>(...args);
         if (isBefore && args[0] === 'list_changes') {
           isBefore = false;
           for (const row of result.rows) row['now'] = '900000000000:900000000000:';
-          await world.sql('UPDATE content.change_epoch SET epoch = gen_random_uuid()');
+          if (event === 'crash') failures.push(new Error('Connection terminated'));
+          // Another process has noticed the restore.
+          else await world.sql('UPDATE content.change_epoch SET epoch = gen_random_uuid()');
         }
         return result as never;
       });
+    };
     const started = performance.now();
     const isLast = () => performance.now() - started > 1_000;
     await runCheck({ database: { transaction }, timing: { intervalMs: 50, settleMs: 200 } }, isLast);
-    await stale(214);
-    expect(await runCheck()).toEqual({ cleared: ['webform:214'], missed: 1 });
+    await stale(id);
+    expect(await runCheck()).toEqual({ cleared: [`webform:${id}`], missed: 1 });
   });
 
   test('compares changes with transaction ids from before a restore', async () => {

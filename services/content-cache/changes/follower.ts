@@ -18,7 +18,7 @@ export interface ChangeTiming {
   intervalMs: number;
   /** The time that an announcement may take after the commit before the record is compared, in ms. */
   settleMs: number;
-  /** The time that an announcement may take after the clear before the change counts as missed, in ms. Default: a minute. */
+  /** The time that an announcement may take after the clear before the change counts as missed, in ms. Default: 65 s. */
   lateMs?: number;
 }
 
@@ -70,16 +70,16 @@ export function followChanges(options: ChangeFollowerOptions): () => Promise<voi
     return { change, isLeased, isStale };
   }
 
-  async function clear(change: Change): Promise<void> {
-    const { model, id, changedAt } = change;
-    await invalidator.clear(cache, { model, id }, { ...requester, since: changedAt.getTime() });
-    missed.add(change);
+  async function clear(change: Change, foundAt: Date): Promise<void> {
+    await invalidator.clear(cache, change, { ...requester, since: change.changedAt.getTime() });
+    missed.add(change, foundAt);
   }
 
   /** The clears of a page run at once, so that they share a sweep. */
   async function comparePage(changes: Change[]): Promise<void> {
+    const foundAt = new Date();
     const states = await Promise.all(changes.map(inspect));
-    await settleAll(states.filter(({ isStale }) => isStale).map(({ change }) => clear(change)));
+    await settleAll(states.filter(({ isStale }) => isStale).map(({ change }) => clear(change, foundAt)));
     // A reader that has read the record before the change may still fill the cache. The clear makes Redis refuse it.
     const leased = states.filter(({ isLeased }) => isLeased);
     await settleAll(leased.map(({ change }) => cache.clearModel(change.model, change.id)));
@@ -98,8 +98,7 @@ export function followChanges(options: ChangeFollowerOptions): () => Promise<voi
     }
     // Another process may have compared some.
     batches = batches.filter(({ to }) => !isBefore(to, compared));
-    // More than a few wait only if comparing fails again and again.
-    if (batches.length < 100) batches.push(await readBatch(log, batches.at(-1)?.to ?? compared));
+    batches.push(await readBatch(log, batches.at(-1)?.to ?? compared));
     while (batches[0] && performance.now() - batches[0].seenAt >= settleMs) await compareOldest(log, epoch);
   }
 
@@ -121,10 +120,16 @@ export function followChanges(options: ChangeFollowerOptions): () => Promise<voi
 
   const work = async () => {
     if (cache.state !== 'usable') return;
-    await database.transaction(async (query) => {
-      const { rows } = await query<{ is_ours: boolean }>('lock_change_follower', lock);
-      if (rows[0]!.is_ours) await check(query);
-    });
+    try {
+      await database.transaction(async (query) => {
+        const { rows } = await query<{ is_ours: boolean }>('lock_change_follower', lock);
+        if (rows[0]!.is_ours) await check(query);
+      });
+    } catch (error) {
+      // After a crash, PostgreSQL assigns the newest transaction ids again: only the stored position is still valid.
+      batches = [];
+      throw error;
+    }
   };
   const failure = 'changed records were not compared with the cache';
   return repeat(work, { everyMs: intervalMs, logger, failure });

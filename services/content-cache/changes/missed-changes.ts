@@ -1,15 +1,18 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { repeat, statements, type Database, type Logger } from '@content-platform/chassis';
 import { type Target, targetName } from '../invalidator.ts';
 import type { CacheMetrics } from '../metrics.ts';
 import type { PendingClears } from '../pending-clears.ts';
 import type { Change } from './change-log.ts';
 
-/** Time that an announcement may take after the clear: a content server's queue, or a restart of the gateway. */
-const usualLateMs = 60_000;
+/** A minute for the announcement (a content server's queue, a restart of the gateway), and 5 s until Kafka is measured. */
+const usualLateMs = 65_000;
 /** Changes that wait for an announcement; further changes, for example of a large UPDATE, are not counted. */
 const maxWaiting = 10_000;
+/** Time in which every process writes its clears to the log, which happens once a second. */
+const writeMs = 2_000;
 
-// An earlier announcement would have left no stale entry. The tolerance is one second, because clocks differ.
+// An announcement before `since` would have left no stale entry. The tolerance is one second, because clocks differ.
 const findAnnounced = `SELECT DISTINCT wanted.model, wanted.id::float8 AS id
   FROM unnest($1::text[], $2::bigint[], $3::timestamptz[]) AS wanted (model, id, since)
   JOIN content.invalidation AS clear ON clear.target IN (wanted.model || ':' || wanted.id, wanted.model || ':*')
@@ -18,7 +21,7 @@ const findAnnounced = `SELECT DISTINCT wanted.model, wanted.id::float8 AS id
 interface MissedChangesOptions {
   query: Database['query'];
   pending: Pick<PendingClears, 'among'>;
-  /** Whether every event on the broker is processed. */
+  /** Whether every event that was on the broker a few seconds ago is processed. */
   isQueueEmpty: () => Promise<boolean>;
   metrics: Pick<CacheMetrics, 'missed'>;
   logger: Logger;
@@ -34,32 +37,31 @@ export type MissedChanges = ReturnType<typeof watchMissedChanges>;
 export function watchMissedChanges(options: MissedChangesOptions) {
   const { query, pending, isQueueEmpty, metrics, logger, lateMs = usualLateMs } = options;
   const { rows } = statements(query);
-  let waiting: { change: Change; since: Date }[] = [];
+  let waiting: { change: Change; since: Date; dueAt: number }[] = [];
 
-  function count(change: Change): void {
-    metrics.missed.inc({ model: change.model });
-    logger.warn({ target: targetName(change), changed_at: change.changedAt }, 'a change was not announced');
-  }
-
-  async function decide(): Promise<void> {
-    const due = waiting.filter(({ since }) => since.getTime() + lateMs <= Date.now());
+  async function decide(signal: AbortSignal): Promise<void> {
+    const due = waiting.filter(({ dueAt }) => dueAt <= performance.now());
     if (due.length === 0 || !(await isQueueEmpty())) return;
+    await sleep(writeMs, undefined, { signal });
     const changes = due.map(({ change }) => change);
-    const values = [
+    const announced = await rows<Target>('find_announced_changes', findAnnounced, [
       changes.map(({ model }) => model),
       changes.map(({ id }) => id),
       due.map(({ since }) => since),
-    ];
-    const announced = await rows<Target>('find_announced_changes', findAnnounced, values);
+    ]);
     const known = new Set([...announced.map(targetName), ...(await pending.among(changes))]);
     waiting = waiting.slice(due.length);
-    for (const change of changes) if (!known.has(targetName(change))) count(change);
+    for (const change of changes) {
+      if (known.has(targetName(change))) continue;
+      metrics.missed.inc({ model: change.model });
+      logger.warn({ target: targetName(change), changed_at: change.changedAt }, 'a change was not announced');
+    }
   }
 
   return {
-    /** Adds a change whose stale entry was cleared now. */
-    add(change: Change): void {
-      if (waiting.length < maxWaiting) waiting.push({ change, since: new Date() });
+    /** Adds a change whose stale entry was cleared now. `since`: a time before the entry was found stale. */
+    add(change: Change, since: Date): void {
+      if (waiting.length < maxWaiting) waiting.push({ change, since, dueAt: performance.now() + lateMs });
     },
     stop: repeat(decide, {
       everyMs: 1_000,

@@ -1,5 +1,5 @@
 import type { Kafka } from 'kafkajs';
-import { withTimeout } from '@content-platform/chassis';
+import { retryUntilAborted, withTimeout } from '@content-platform/chassis';
 import { cacheInvalidation } from '@content-platform/contract';
 import { createProcessBatch, type BatchDeps } from './batch.ts';
 import { createBroker } from './broker.ts';
@@ -29,7 +29,7 @@ export function startEvents(options: EventsOptions) {
   const broker = createBroker(kafka, topic, group);
 
   /** Clears everything, since the lost events are unknown. Stores a failed job unless the partitions were empty. */
-  async function onLost(lost: LostPartition[], topicIsNew: boolean): Promise<void> {
+  async function onLost(lost: LostPartition[], topicIsNew: boolean, signal: AbortSignal): Promise<void> {
     logger.warn({ lost }, 'events may have been lost; clearing the whole cache');
     await invalidator.clearAll(clearer, { source: 'recovery', requestedBy: 'content-cache' });
     const held = lost.filter(({ committed, high, position }) => Math.max(committed, high, position) > 0);
@@ -38,8 +38,8 @@ export function startEvents(options: EventsOptions) {
       ({ partition, committed, low }) =>
         `${partition} (${committed < 0 ? 'none' : committed}, oldest ${low})`,
     );
-    const isNew = await jobs.add({
-      class: 'events_lost',
+    const job = {
+      class: 'events_lost' as const,
       error: `Events may have been lost; everything was cleared. Partitions and their committed offsets: ${list.join(', ')}.`,
       topic,
       partition: held[0]!.partition,
@@ -49,7 +49,13 @@ export function startEvents(options: EventsOptions) {
       // Offsets of a recreated topic start at 0 again. While a job of the topic is open, no second job is stored.
       messageAt: String(Date.now()),
       model: null,
-    });
+    };
+    // Retried alone: a repeated check would empty the cache each time.
+    const isNew = await retryUntilAborted(
+      signal,
+      () => jobs.add(job),
+      (error) => logger.warn({ error }, 'failed job not stored; retrying'),
+    );
     if (isNew) metrics.failedJobs.inc({ class: 'events_lost' });
   }
 
@@ -74,7 +80,7 @@ export function startEvents(options: EventsOptions) {
     },
     /** Returns the number of uncommitted events at the last measurement; 0 before the first. */
     waiting: queue.known,
-    /** Whether every event on the broker is processed; false while Kafka does not answer. */
+    /** Whether every event of the last measurement is processed; false while Kafka does not answer. */
     isDone: async (): Promise<boolean> =>
       (await withTimeout(queue.current(), isDoneMs).catch(() => undefined)) === 0,
     async stop(): Promise<void> {

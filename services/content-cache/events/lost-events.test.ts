@@ -42,6 +42,20 @@ test("clears everything and stores one failed job when the group's offsets were 
   expect(await service.metric('failed_jobs_total{class="events_lost"}')).toBe(1);
 });
 
+test('clears everything once after a loss although the failed job cannot be stored', async () => {
+  const { world, kafka } = events;
+  await (await startAndConsume(3)).stop();
+  await kafka.admin.deleteGroups([kafka.group]);
+  await world.sql('ALTER TABLE content.failed_job RENAME TO gone');
+  const service = await world.service({ kafka });
+  const refusals = () => service.log.filter(({ message }) => message === 'failed job not stored; retrying');
+  await until('the job is refused', () => refusals().length > 0).finally(() =>
+    world.sql('ALTER TABLE content.gone RENAME TO failed_job'),
+  );
+  await until('the job is stored', async () => (await lostJobs()).length > 0);
+  expect(clearsOf(service, 'recovery')).toHaveLength(models.length);
+});
+
 test('clears everything before the events that the broker still has', async () => {
   await (await startAndConsume(3)).stop();
   for (let sent = 0; sent < 4; sent += 1)

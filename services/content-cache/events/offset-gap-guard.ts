@@ -7,8 +7,8 @@ export interface LostPartition extends PartitionOffsets {
   position: number;
 }
 
-/** Clears the whole cache, because events may have been lost. */
-export type OnLost = (lost: LostPartition[], topicIsNew: boolean) => Promise<void>;
+/** Clears the whole cache, because events may have been lost. `signal` aborts when the group's generation ends. */
+export type OnLost = (lost: LostPartition[], topicIsNew: boolean, signal: AbortSignal) => Promise<void>;
 
 export interface Topic {
   name: string;
@@ -47,7 +47,7 @@ export function createOffsetGapGuard(options: OffsetGapGuardOptions) {
     const found = (await broker.offsets()).filter(({ partition }) => assigned.has(partition));
     const lost = found.filter(isLost).map((at) => ({ ...at, position: assigned.get(at.partition)! }));
     if (lost.length > 0) {
-      await onLost(lost, topic.isNew);
+      await onLost(lost, topic.isNew, alive);
       alive.throwIfAborted();
       const starts = lost.map(({ partition, low }) => ({
         topic: topic.name,

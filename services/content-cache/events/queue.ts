@@ -24,15 +24,14 @@ interface QueueOptions {
 /** Measures the queue by the broker's offsets, which also show the events of a dead consumer. */
 export function watchQueue({ broker, metrics, onOffsets, logger }: QueueOptions) {
   let isMeasured = false;
-  let known = 0;
+  let measured: PartitionOffsets[] = [];
 
   async function measure(): Promise<void> {
     try {
-      const offsets = await broker.offsets();
-      known = queueLength(offsets);
+      measured = await broker.offsets();
       metrics.queueMeasured.setToCurrentTime();
       isMeasured = true;
-      onOffsets(offsets);
+      onOffsets(measured);
     } catch (error) {
       isMeasured = false;
       throw error;
@@ -44,11 +43,16 @@ export function watchQueue({ broker, metrics, onOffsets, logger }: QueueOptions)
 
   return {
     /** The length at the last successful measurement; 0 before the first. */
-    known: () => known,
-    /** Asks Kafka for the length. Rejects as Kafka does, and at once if the last measurement failed. */
+    known: () => queueLength(measured),
+    /**
+     * Asks Kafka how many events of the last measurement are uncommitted. Later events do not count: on a busy topic some
+     * always wait. Rejects as Kafka does, and at once if the last measurement failed.
+     */
     async current(): Promise<number> {
       if (!isMeasured) throw new Error('Kafka does not respond');
-      return queueLength(await broker.offsets());
+      const highs = new Map(measured.map(({ partition, high }) => [partition, high]));
+      const now = await broker.offsets();
+      return queueLength(now.map((at) => ({ ...at, high: highs.get(at.partition) ?? at.high })));
     },
     /** Whether the last measurement succeeded. */
     isMeasured: () => isMeasured,

@@ -37,12 +37,8 @@ describe('by its id', () => {
     await read(id, 'staff.9');
     await history(id, 'staff.9');
     expect(lines()).toHaveLength(2);
-    expect(JSON.parse(lines()[0]!)).toMatchObject({
-      requested_by: 'user:9',
-      letter_id: id,
-      user_id: 1,
-      audited: false,
-    });
+    const logged = { requested_by: 'user:9', letter_id: id, user_id: 1, audited: false };
+    expect(JSON.parse(lines()[0]!)).toMatchObject(logged);
   });
 
   test('returns the history newest first, in pages', async () => {

@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
+import { newPdf } from '../../../test/support/media.ts';
 import { until } from '../../../test/support/wait.ts';
 import * as corpus from '../testing/corpus.ts';
 import { useService } from '../testing/service.ts';
@@ -18,24 +19,23 @@ const times = <T>(count: number, make: (index: number) => T): T[] =>
 const statuses = (answers: { status: number }[]) => answers.map(({ status }) => status).toSorted();
 
 test("accepts eight uploads of one user at a time and answers 503 to more; another user's upload succeeds meanwhile", async () => {
-  const images = await Promise.all(times(50, (index) => corpus.jpeg(60 + index)));
-  const sent = images.map((image) => service.upload(image));
+  const files = times(50, newPdf);
+  const sent = files.map((file) => service.upload(file));
   await until('the others were refused', async () => (await service.counted('busy')) === 42);
-  const theirs = service.upload(images[0]!, 2);
+  const theirs = service.upload(files[0]!, 2);
   await until('it is under way', async () => (await service.underWay()).length === 9);
   gate.resolve();
   expect((await theirs).status).toBe(201);
   const answers = await Promise.all(sent);
   expect(statuses(answers)).toEqual([...times(8, () => 201), ...times(42, () => 503)]);
   // All slots were released.
-  const more = await Promise.all(times(8, (index) => corpus.jpeg(200 + index)));
-  const last = await Promise.all(more.map((image) => service.upload(image)));
+  const last = await Promise.all(times(8, () => service.upload(newPdf())));
   expect(statuses(last)).toEqual(times(8, () => 201));
 });
 
 test('accepts 64 uploads of all users at a time', async () => {
-  const image = await corpus.jpeg();
-  const sent = times(65, (index) => service.upload(image, index + 1));
+  const file = newPdf();
+  const sent = times(65, (index) => service.upload(file, index + 1));
   await until('one was refused', async () => (await service.counted('busy')) === 1, 30_000);
   gate.resolve();
   expect(statuses(await Promise.all(sent))).toEqual([...times(64, () => 201), 503]);
@@ -52,8 +52,8 @@ test('processes concurrent uploads of the same bytes once', async () => {
   expect(service.processed()).toBe(1);
 });
 
-/** An upload that takes about a second. */
-const slow = (await corpus.image(4_000, 3_000).png().toBuffer()) as Buffer<ArrayBuffer>;
+/** An upload that takes about 0.3 s. */
+const slow = (await corpus.image(2_000, 1_500).png().toBuffer()) as Buffer<ArrayBuffer>;
 
 test('refuses all concurrent uploads of the same damaged bytes', async () => {
   const damaged = slow.subarray(0, -1_000);

@@ -9,6 +9,9 @@ export interface JobQueueOptions {
   waitMs: number;
 }
 
+/** Attempts a job, with or without other running jobs. 'crowded': all jobs together use too much memory. */
+type Attempt<T> = (isAlone: boolean) => Promise<T | 'crowded'>;
+
 export const overloaded = () => unavailable('The server is overloaded. Retry later.');
 
 /** Schedules jobs. A user has at most `size` jobs that run or are next, so that the next free slot goes to another user. */
@@ -50,18 +53,13 @@ export function createJobQueue({ size, maxWaiting, waitMs }: JobQueueOptions) {
     }
   }
 
-  async function runWithin<T>(
-    userLimit: Semaphore,
-    signal: AbortSignal,
-    attempt: () => Promise<T | 'crowded'>,
-    attemptAlone: () => Promise<T | 'crowded'>,
-  ): Promise<T> {
+  async function runWithin<T>(userLimit: Semaphore, signal: AbortSignal, attempt: Attempt<T>): Promise<T> {
     const [releaseUser, release] = await waitAtMost(signal, (limited) => waitForSlot(userLimit, limited));
     try {
-      const first = await attempt().finally(release);
+      const first = await attempt(false).finally(release);
       if (first !== 'crowded') return first;
       const releaseAll = await waitAtMost(signal, waitForAllSlots);
-      const second = await attemptAlone().finally(releaseAll);
+      const second = await attempt(true).finally(releaseAll);
       if (second === 'crowded') throw overloaded();
       return second;
     } finally {
@@ -70,18 +68,13 @@ export function createJobQueue({ size, maxWaiting, waitMs }: JobQueueOptions) {
   }
 
   return {
-    /** Runs `attempt` and, if that is 'crowded', `attemptAlone` without other jobs. Throws 503 if the job waited too long. */
-    async run<T>(
-      userId: number,
-      signal: AbortSignal,
-      attempt: () => Promise<T | 'crowded'>,
-      attemptAlone: () => Promise<T | 'crowded'>,
-    ): Promise<T> {
+    /** Runs `attempt` and, if that is 'crowded', again without other jobs. Throws 503 if the job waited too long. */
+    async run<T>(userId: number, signal: AbortSignal, attempt: Attempt<T>): Promise<T> {
       const user = users.get(userId) ?? { limit: createSemaphore(size, maxWaiting), jobs: 0 };
       users.set(userId, user);
       user.jobs += 1;
       try {
-        return await runWithin(user.limit, signal, attempt, attemptAlone);
+        return await runWithin(user.limit, signal, attempt);
       } finally {
         user.jobs -= 1;
         if (user.jobs === 0) users.delete(userId);

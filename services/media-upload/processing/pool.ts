@@ -84,7 +84,9 @@ export function createPool(options: PoolOptions) {
       : overloaded();
   }
 
-  async function attempt(job: Job, signal: AbortSignal): Promise<Outcome | 'crowded'> {
+  /** `isAlone`: ends the idle processes first, because they keep some memory of their last images. */
+  async function attempt(job: Job, signal: AbortSignal, isAlone: boolean): Promise<Outcome | 'crowded'> {
+    if (isAlone) for (const worker of idle()) worker.kill('idle');
     const worker = idle().at(-1) ?? start();
     busy.add(worker);
     const abort = () => worker.kill('aborted');
@@ -109,12 +111,6 @@ export function createPool(options: PoolOptions) {
     }
   }
 
-  /** Ends the idle processes first, because they keep some memory of their last images. */
-  async function attemptAlone(job: Job, signal: AbortSignal): Promise<Outcome | 'crowded'> {
-    for (const worker of idle()) worker.kill('idle');
-    return attempt(job, signal);
-  }
-
   // Started in advance, so that the first uploads need not wait. If none can be started now, each upload tries again.
   try {
     for (let count = 0; count < size; count += 1) start();
@@ -129,12 +125,7 @@ export function createPool(options: PoolOptions) {
      * process has ended by then, unless the kernel takes longer than 5 s.
      */
     run: (job: Job, signal: AbortSignal, userId = 0): Promise<Outcome> =>
-      queue.run(
-        userId,
-        signal,
-        () => attempt(job, signal),
-        () => attemptAlone(job, signal),
-      ),
+      queue.run(userId, signal, (isAlone) => attempt(job, signal, isAlone)),
     /** Resolves once a worker process can accept jobs; rejects if none can be started, or if it ends before. */
     async check(): Promise<void> {
       const worker = [...busy, ...idle()][0] ?? start();

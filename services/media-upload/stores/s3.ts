@@ -40,13 +40,13 @@ const unlimited = { maxSockets: Infinity };
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
- * Returns 503 for errors that mean that S3 is unavailable: replies from 500 on, and a wrong key or a missing bucket,
- * because an operator may have changed them. Other replies below 500 are our fault and are returned unchanged.
+ * Returns 503 for errors that mean that S3 is unavailable: 429, replies from 500 on, and a wrong key or a missing
+ * bucket, because an operator may have changed them. Other replies below 500 are our fault and are returned unchanged.
  */
 function translate(error: unknown): unknown {
   const status = error instanceof S3ServiceException ? (error.$metadata.httpStatusCode ?? 500) : 500;
   const { name, code } = error as NodeJS.ErrnoException;
-  const isOurs = status < 500 && status !== 403 && name !== 'NoSuchBucket';
+  const isOurs = status < 500 && ![403, 429].includes(status) && name !== 'NoSuchBucket';
   // Not from S3: an unreadable local file, or a client that has disconnected.
   if (isOurs || code === 'ENOENT' || name === 'AbortError') return error;
   return unavailable('The file store is unavailable. Retry later.', error);

@@ -29,6 +29,7 @@ afterAll(async () => {
 
 const s3 = (more: Partial<S3Settings> = {}): Store =>
   createS3Store({ ...server, region: 'us-east-1', ...more });
+const unavailable = { status: 503, error: 'service_unavailable' };
 
 const stores: Record<string, () => Promise<Store>> = {
   'a folder': () => createLocalFolderStore(join(root, 'files')),
@@ -112,12 +113,14 @@ describe.each(Object.keys(stores))('%s', (name) => {
     // More than S3 returns in one page.
     const more = Array.from({ length: name === 'S3' ? 1_000 : 0 }, () => `${randomUUID()}-thumb`);
     await Promise.all(more.map((key) => writeFile(join(server.folder, key), 'x')));
-    expect(await keysIn(store)).toEqual([...keys, ...more].toSorted());
-    for await (const { ageMs } of store.list()) {
+    const listed: string[] = [];
+    for await (const { key, ageMs } of store.list()) {
+      listed.push(key);
       // S3 reports times in seconds.
       expect(ageMs).toBeGreaterThan(-2_000);
       expect(ageMs).toBeLessThan(Date.now() - begun + 2_000);
     }
+    expect(listed.toSorted()).toEqual([...keys, ...more].toSorted());
     await Promise.all(more.map((key) => rm(join(server.folder, key))));
     await Promise.all(keys.map((key) => store.remove(key)));
     expect(await keysIn(store)).toEqual([]);
@@ -152,7 +155,6 @@ test('renames a file into the folder instead of copying it, so that it is never 
 });
 
 test('returns 503 for S3 with a wrong secret or a missing bucket', async () => {
-  const unavailable = { status: 503, error: 'service_unavailable' };
   const wrong = s3({ secretAccessKey: 'wrong' });
   await expect(wrong.check()).rejects.toThrow();
   await expect(wrong.get('x')).rejects.toMatchObject(unavailable);
@@ -165,7 +167,6 @@ test('returns 503 for S3 with a wrong secret or a missing bucket', async () => {
 test('returns 503 in time if S3 hangs or is unreachable', async () => {
   const store = s3();
   await store.put('there', await fileOf(Buffer.from('x')));
-  const unavailable = { status: 503, error: 'service_unavailable' };
   await server.pause();
   try {
     const answers = Promise.all([
@@ -209,12 +210,11 @@ describe('the configuration', () => {
     storeFromConfig(readConfig(storeConfig, { MEDIA_FOLDER: join(root, 'configured'), ...env }));
 
   test('opens the bucket when S3 is configured', async () => {
-    const { endpoint, bucket, accessKeyId, secretAccessKey } = server;
     const store = await open({
-      S3_ENDPOINT: endpoint,
-      S3_BUCKET: bucket,
-      S3_ACCESS_KEY_ID: accessKeyId,
-      S3_SECRET_ACCESS_KEY: secretAccessKey,
+      S3_ENDPOINT: server.endpoint,
+      S3_BUCKET: server.bucket,
+      S3_ACCESS_KEY_ID: server.accessKeyId,
+      S3_SECRET_ACCESS_KEY: server.secretAccessKey,
     });
     await store.put('configured', await fileOf(Buffer.from('x')));
     const other = s3();
@@ -235,11 +235,14 @@ describe('the configuration', () => {
   });
 });
 
-test('accepts 404 for the removal of a missing file, which Google Cloud Storage returns', async () => {
+test('accepts what only Google Cloud Storage returns: 404 for the removal of a missing file, and 429', async () => {
   const reply = '<Error><Code>NoSuchKey</Code></Error>';
-  const { origin, close } = await startHttpServer((_, response) => response.writeHead(404).end(reply));
+  const { origin, close } = await startHttpServer(({ method }, response) =>
+    response.writeHead(method === 'DELETE' ? 404 : 429).end(reply),
+  );
   const store = s3({ endpoint: origin });
-  await store.remove('missing').finally(close);
+  const limited = expect(store.check()).rejects.toMatchObject(unavailable);
+  await Promise.all([store.remove('missing'), limited]).finally(close);
   store.close();
 });
 

@@ -9,7 +9,7 @@ test.each([
   [formatSeconds(12.3), '12 s'],
   [formatBytes(0), '0 B'],
   [formatBytes(1_234_567), '1.2 MB'],
-  [formatBytes(512_000_000), '512 MB'],
+  [formatBytes(99_700_000), '100 MB'],
   [formatRatio(1), '100 %'],
   [formatRatio(0.99999), '99.9 %'],
   [formatRatio(0), '0 %'],

@@ -3,7 +3,7 @@ import type { Target } from '@content-platform/contract';
 const units = ['B', 'kB', 'MB', 'GB', 'TB'];
 
 const digits = (value: number): string =>
-  value >= 100 || Number.isInteger(value) ? value.toFixed(0) : value.toPrecision(2);
+  value >= 99.5 || Number.isInteger(value) ? value.toFixed(0) : value.toPrecision(2);
 
 /** Formats bytes in powers of 1000: `12 MB`. */
 export function formatBytes(value: number): string {

@@ -44,7 +44,7 @@ export function gaugesOf(scrapes: readonly Scrape[]) {
 
 /** Sums the increases in the `ms` before `at`. */
 export function countedSince(samples: readonly Sample[], at: number, ms: number): Counts {
-  return sum(samples.filter((sample) => sample.at > at - ms).map(({ increases }) => increases));
+  return sum(samples.filter((one) => one.at > at - ms && one.at <= at).map(({ increases }) => increases));
 }
 
 /** Samples all processes every 5 seconds, and keeps the samples of an hour. */

@@ -52,6 +52,9 @@ test('counts everything of a process that started later, also after a restart', 
   expect(process.state()).toMatchObject({ up: true, service: 'gateway', restarts: 1 });
   expect(process.take(second(3_600 + 521), await tell(515, 7, 3))).toEqual(new Map());
   expect(process.state().restarts).toBe(0);
+  // The clock was set back.
+  for (const at of [530, 535]) process.take(second(at), await tell(515, 7, 3));
+  expect(process.state().cpu).toBe(0);
 });
 
 test('reports a process that does not answer as down, and later continues from its last count', async () => {

@@ -26,7 +26,7 @@ export function watchProcess(address: string, watchedSince: number) {
   }
 
   function cpuSince(at: number, seconds: number): number | null {
-    cpu = [...cpu.filter(({ at: time }) => at - time <= cpuWindowMs), { at, seconds }];
+    cpu = [...cpu.filter(({ at: time }) => time < at && at - time <= cpuWindowMs), { at, seconds }];
     const first = cpu[0]!;
     return at > first.at ? Math.max(0, (seconds - first.seconds) / ((at - first.at) / 1_000)) : null;
   }

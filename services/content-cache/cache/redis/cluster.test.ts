@@ -229,6 +229,16 @@ test('losing one primary affects only its keys, and its part recovers before it 
   expect(await cache.read('webform', idAtC, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
 });
 
+test('uses a primary that holds keys of a slot that is still moving to it', async () => {
+  await versionOf(await start(), idAtA, 1);
+  await cluster.beginMove(slot, a, b);
+  await cluster.moveKeys(slot, a, b);
+  const cache = await start({ recover: async (clearer) => void (await clearer.clearPattern('webform')) });
+  expect(cache.state).toBe('usable');
+  await cluster.endMove(slot, a, b);
+  await cluster.move(slot, b, a);
+});
+
 test('one reachable node is enough to find the cluster', async () => {
   const cache = await started.cache(`redis-cluster://127.0.0.1:1,127.0.0.1:${c.port}`);
   expect(cache.state).toBe('usable');

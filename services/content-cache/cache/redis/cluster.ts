@@ -229,13 +229,16 @@ export function createClusterConnection(
 
 /** Clears only the keys of one primary: for the clears that it missed while it was unavailable. */
 function onlyOf(node: CacheNode): ClearTransport {
-  return {
-    clear: (key) =>
-      node.clear(key).catch((error: unknown) => {
-        if (error instanceof SlotsMoving) return 0;
-        throw error;
-      }),
-    primaries: () => [node],
-    slotMap: async () => 'one primary',
+  /** A key of a moving slot may already be here, although another primary still serves it. */
+  const ifServed = (deletion: Promise<number>) =>
+    deletion.catch((error: unknown) => {
+      if (error instanceof SlotsMoving) return 0;
+      throw error;
+    });
+  const clear = (key: string) => ifServed(node.clear(key));
+  const unlink = async (keys: Buffer[]) => {
+    const counts = await Promise.all(keys.map((key) => ifServed(node.unlink([key]))));
+    return counts.reduce((sum, count) => sum + count, 0);
   };
+  return { clear, primaries: () => [{ ...node, clear, unlink }], slotMap: async () => 'one primary' };
 }
