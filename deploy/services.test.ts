@@ -81,7 +81,6 @@ function problemsOf(service: Service): string[] {
 test('files written by hand agree with services/contract/services.ts', () => {
   const problems = services.flatMap(problemsOf);
   if (problems.length > 0) throw new Error(`Change these to agree with the list:\n${problems.join('\n')}`);
-  expect(problems).toEqual([]);
 });
 
 test('each service has a port and a name of its own', () => {

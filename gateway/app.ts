@@ -39,17 +39,12 @@ export interface GatewayOptions extends ObserveOptions {
 }
 
 /** Creates the context of a request. Load shedding runs earlier, so that a refusal costs little. */
-function startContext(
-  request: GatewayRequest,
-  response: GatewayResponse,
-  startedAt: number,
-  headers: OutgoingHttpHeaders,
-): void {
-  const id = requestId(request.headers['x-request-id'] as string | undefined);
+function startContext(response: GatewayResponse, startedAt: number, headers: OutgoingHttpHeaders): void {
+  const id = requestId(response.req.headers['x-request-id'] as string | undefined);
   response.locals = {
     requestId: id,
     // The client's trace is linked and not joined: otherwise the client would decide which traces are kept.
-    span: beginSpan(methodLabel(request.method), { kind: 'server', link: request.headers }),
+    span: beginSpan(methodLabel(response.req.method), { kind: 'server', link: response.req.headers }),
     startedAt,
     replyHeaders: { ...headers, 'x-request-id': id },
     address: '',
@@ -117,7 +112,7 @@ export function createGateway(options: GatewayOptions) {
         if ((result instanceof Promise ? await result : result) === false) return;
       }
     } catch (error) {
-      refuse(request, response, error);
+      refuse(response, error);
     }
   }
 
@@ -125,9 +120,9 @@ export function createGateway(options: GatewayOptions) {
     if (head.inspect(request, response) !== false) shedding.admit(request, response); // 503
   }
 
-  function begin(request: GatewayRequest, response: GatewayResponse, arrivedAt: number): void {
-    startContext(request, response, arrivedAt, headers);
-    void inSpan(response.locals.span, () => run(request, response));
+  function begin(response: GatewayResponse, arrivedAt: number): void {
+    startContext(response, arrivedAt, headers);
+    void inSpan(response.locals.span, () => run(response.req, response));
   }
 
   return {

@@ -66,9 +66,5 @@ export const gatewayConfig = {
 };
 
 /** Returns the URL of each service. */
-export function addressesOf(config: ConfigOf<typeof gatewayConfig>): Record<Upstream, string> {
-  return Object.fromEntries(upstreams.map((name) => [name, config[urlVariable(name)]])) as Record<
-    Upstream,
-    string
-  >;
-}
+export const addressesOf = (config: ConfigOf<typeof gatewayConfig>): Record<string, string> =>
+  Object.fromEntries(upstreams.map((name) => [name, config[urlVariable(name)]]));

@@ -47,7 +47,6 @@ function board({ uid, title, description, variables = [], panels }: Board): Dash
     .description(description)
     .tags([tag])
     .readonly()
-    .timezone('browser')
     .time({ from: 'now-1h', to: 'now' })
     .refresh('30s')
     .tooltip(DashboardCursorSync.Crosshair)

@@ -5,13 +5,11 @@ import {
   BigValueTextMode,
   GraphThresholdsStyleConfigBuilder,
   GraphThresholdsStyleMode,
-  LegendDisplayMode,
-  LegendPlacement,
   ReduceDataOptionsBuilder,
   VizLegendOptionsBuilder,
   VizOrientation,
 } from '@grafana/grafana-foundation-sdk/common';
-import { ThresholdsConfigBuilder, ThresholdsMode } from '@grafana/grafana-foundation-sdk/dashboard';
+import { ThresholdsConfigBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
 import { PanelBuilder as StatPanel } from '@grafana/grafana-foundation-sdk/stat';
 import { PanelBuilder as TablePanel } from '@grafana/grafana-foundation-sdk/table';
 import { PanelBuilder as SeriesPanel } from '@grafana/grafana-foundation-sdk/timeseries';
@@ -40,9 +38,7 @@ const third = 8;
 const height = 8;
 
 const colours = (...steps: [from: number | null, colour: string][]) =>
-  new ThresholdsConfigBuilder()
-    .mode(ThresholdsMode.Absolute)
-    .steps(steps.map(([value, color]) => ({ value, color })));
+  new ThresholdsConfigBuilder().steps(steps.map(([value, color]) => ({ value, color })));
 
 function thresholds(goal: Goal | undefined): ThresholdsConfigBuilder {
   if (!goal) return colours([null, 'green']);
@@ -70,14 +66,11 @@ const newest = () => new ReduceDataOptionsBuilder().calcs(['lastNotNull']);
 /** A line chart over time. A goal is a dashed line. */
 export function series(asking: Asking): SeriesPanel {
   const style = asking.goal ? GraphThresholdsStyleMode.Dashed : GraphThresholdsStyleMode.Off;
-  const legend = new VizLegendOptionsBuilder()
-    .displayMode(LegendDisplayMode.List)
-    .placement(LegendPlacement.Bottom);
   return about(new SeriesPanel(), asking)
     .min(0)
     .thresholds(thresholds(asking.goal))
     .thresholdsStyle(new GraphThresholdsStyleConfigBuilder().mode(style))
-    .legend(legend.showLegend(true))
+    .legend(new VizLegendOptionsBuilder().showLegend(true))
     .targets(promQueries(asking.queries, 'range'))
     .span(third)
     .height(height);

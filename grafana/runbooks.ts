@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { PanelBuilder, TextMode } from '@grafana/grafana-foundation-sdk/text';
+import { PanelBuilder } from '@grafana/grafana-foundation-sdk/text';
 import { runbookBaseUrl } from '../deploy/render/config.ts';
 import type { Board } from './dashboards.ts';
 
@@ -38,7 +38,6 @@ export const runbooks: Board = {
   panels: sections.map(({ name, text }) =>
     new PanelBuilder()
       .title(name)
-      .mode(TextMode.Markdown)
       .content(
         `[Open this page in the documentation](${runbookBaseUrl()}#${anchorOf(name)})\n\n${withPanelLinks(text)}`,
       )

@@ -69,7 +69,7 @@ export async function startKafka(context: StackContext, report: Report): Promise
 
 /** Chooses Java with Maven, Docker, or Debian packages. Returns the process, or the reason why Kafka cannot run. */
 export async function prepareKafka(context: ServerContext, report: Report): Promise<PreparedKafka | string> {
-  const { state, signal, proxy } = context;
+  const { state, signal } = context;
   const port = await portFor(context, 9092);
   const withJava = async (): Promise<PreparedKafka | string> => {
     const java = await findJava(signal);
@@ -80,9 +80,7 @@ export async function prepareKafka(context: ServerContext, report: Report): Prom
       if (failure) return failure;
     }
     report('');
-    const advertised = proxy ? await proxy('kafka', port) : port;
-    const spec = await brokerSpec(state, java, port, advertised, signal);
-    return { spec, brokers: `${HOST}:${advertised}`, version: kafkaJars.version };
+    return javaKafka(context, java, port);
   };
 
   const found = await withJava();
@@ -98,13 +96,9 @@ export async function prepareKafka(context: ServerContext, report: Report): Prom
   return found;
 }
 
-async function brokerSpec(
-  state: State,
-  java: string,
-  port: number,
-  advertised: number,
-  signal: AbortSignal,
-): Promise<ProcessSpec> {
+async function javaKafka(context: ServerContext, java: string, port: number): Promise<PreparedKafka> {
+  const { state, signal, proxy } = context;
+  const advertised = proxy ? await proxy('kafka', port) : port;
   const folder = state.path('kafka');
   const data = join(folder, 'data');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -127,7 +121,7 @@ async function brokerSpec(
     const { code, output } = await runCommand(java, [...tool, ...format], { signal, within: 120_000 });
     if (code !== 0) throw new Problem(`Kafka's data folder ${data} could not be created.`, lastLines(output));
   }
-  return {
+  const spec: ProcessSpec = {
     name: 'kafka',
     command: java,
     args: ['-Xmx256m', ...common, 'kafka.Kafka', properties],
@@ -136,6 +130,7 @@ async function brokerSpec(
     readyWithinMs: 120_000,
     stopSignal: 'SIGTERM',
   };
+  return { spec, brokers: `${HOST}:${advertised}`, version: kafkaJars.version };
 }
 
 function dockerKafka(state: State, port: number): PreparedKafka {

@@ -12,7 +12,6 @@ await untilStopped(async (signal) => {
   const missing = Object.entries(lock.packages).filter(
     ([path, { link, integrity }]) => path.includes('node_modules/') && !link && !integrity,
   );
-  let unknown = 0;
   for (const [path, locked] of missing) {
     const name = `${path.split('node_modules/').at(-1)}@${locked.version}`;
     const args = ['view', name, 'dist.integrity', '--json', '--loglevel=silent'];
@@ -20,8 +19,8 @@ await untilStopped(async (signal) => {
     const found = /^\s*"(sha512-[\w+/]{86}==)"\s*$/.exec(output)?.[1];
     if (found) locked.integrity = found;
     else console.error(`The registry does not have ${name}.`);
-    unknown += found ? 0 : 1;
   }
+  const unknown = missing.filter(([, { integrity }]) => !integrity).length;
   if (unknown < missing.length) writeFileSync(file, `${JSON.stringify(lock, null, 2)}\n`);
   console.log(`added ${missing.length - unknown}, missing ${unknown}`);
   return unknown === 0 ? 0 : 1;

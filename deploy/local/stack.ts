@@ -162,9 +162,7 @@ export async function startStack(options: StackOptions) {
     const { stores, credentials } = await start();
     const readStack = (): Stack => ({ ...addressesOf(gatewayPort, processes.pidOf), ...stores });
     return {
-      get stack(): Stack {
-        return readStack();
-      },
+      stack: readStack,
       contentServer: { ...credentials, gateway: readStack().gateway, kafka: stores.kafka },
       /** Writes stack.json and Prometheus' targets, now and after each restart of a process. Then the logs are shown. */
       publish(): void {

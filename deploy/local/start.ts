@@ -19,7 +19,7 @@ async function start(signal: AbortSignal): Promise<number> {
     const failed = running.ended.then((reason) => Promise.reject(reason));
     await Promise.race([smokeTest(running.contentServer, terminal.line), failed]);
     running.publish();
-    for (const line of tour(running.stack, state, identityDemo)) terminal.line(line);
+    for (const line of tour(running.stack(), state, identityDemo)) terminal.line(line);
     terminal.line(`Ready after ${seconds(Date.now() - began)}.`);
     const reason = await running.ended;
     if (!(reason instanceof Stopped)) throw reason;

@@ -56,9 +56,7 @@ export function createAllowlist(endpoints: readonly Endpoint[]): Allowlist {
   };
 }
 
-const oneYearSeconds = 31_536_000;
-
-/** Returns helmet's security headers for browsers; HSTS only if `publicUrl` is https. */
+/** Returns helmet's security headers for browsers; HSTS, by default for a year, only if `publicUrl` is https. */
 export function securityHeaders(publicUrl: string, includeSubDomains: boolean): OutgoingHttpHeaders {
   const headers: OutgoingHttpHeaders = {};
   const recorder = {
@@ -72,10 +70,7 @@ export function securityHeaders(publicUrl: string, includeSubDomains: boolean): 
       directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
     },
     xFrameOptions: { action: 'deny' },
-    strictTransportSecurity: publicUrl.startsWith('https:') && {
-      maxAge: oneYearSeconds,
-      includeSubDomains,
-    },
+    strictTransportSecurity: publicUrl.startsWith('https:') && { includeSubDomains },
   });
   set({} as IncomingMessage, recorder, () => undefined);
   return headers;

@@ -156,8 +156,5 @@ export function createClientAddress(trustedProxies: readonly string[]): Step {
 export function rateLimitAddress(address: string): string {
   const parsed = parse(address);
   if (!(parsed instanceof ipaddr.IPv6)) return address;
-  return parsed.parts
-    .slice(0, 4)
-    .map((part) => part.toString(16))
-    .join(':');
+  return parsed.toNormalizedString().split(':', 4).join(':');
 }

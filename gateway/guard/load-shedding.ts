@@ -23,7 +23,7 @@ const newestShare = 0.18;
 
 interface LoadSheddingOptions {
   /** Begins to work on a request that arrived at `arrivedAt` (performance.now()). */
-  begin: (request: GatewayRequest, response: GatewayResponse, arrivedAt: number) => void;
+  begin: (response: GatewayResponse, arrivedAt: number) => void;
   metrics: GatewayMetrics;
   corsHeaders: CorsHeaders;
   drainMs: number;
@@ -33,11 +33,8 @@ interface LoadSheddingOptions {
   areConnectionsShared: boolean;
 }
 
-const overloaded = new HttpError(
-  'overloaded',
-  'The server is overloaded. Wait for the number of seconds in Retry-After.',
-  { headers: { 'Retry-After': '1' } },
-);
+const overloadedMessage = 'The server is overloaded. Wait for the number of seconds in Retry-After.';
+const overloaded = new HttpError('overloaded', overloadedMessage, { headers: { 'Retry-After': '1' } });
 
 /** Measures the rate at which requests leave the queue, in turns of the event loop after which others still wait. */
 function createRateMeter() {
@@ -155,7 +152,7 @@ export function createLoadShedding(options: LoadSheddingOptions) {
   function beginNow(response: GatewayResponse, arrivedAt: number): void {
     begun += 1;
     schedule();
-    begin(response.req, response, arrivedAt);
+    begin(response, arrivedAt);
   }
 
   /** Begins the next requests after the replies that have arrived in this turn. */
@@ -188,7 +185,7 @@ export function createLoadShedding(options: LoadSheddingOptions) {
     const headers = { Vary: 'Origin', ...corsHeaders(request) };
     const id = requestId(request.headers['x-request-id'] as string | undefined);
     if (!areConnectionsShared) resting.add(request.socket, response);
-    sendError(request, response, overloaded, { requestId: id, drainMs, headers });
+    sendError(response, overloaded, id, drainMs, headers);
   }
 
   return {

@@ -15,7 +15,7 @@ beforeEach(() => {
   [now, workMs, begun, refused, longestWaitMs] = [0, 0.5, 0, 0, 0];
   jest.spyOn(performance, 'now').mockImplementation(() => now);
   shedding = createLoadShedding({
-    begin(_request, _response, arrivedAt) {
+    begin(_response, arrivedAt) {
       longestWaitMs = Math.max(longestWaitMs, now - arrivedAt);
       begun += 1;
       now += workMs;

@@ -215,10 +215,8 @@ export function createRateLimits(
 
   function refuse(endpoint: Endpoint, reason: string, seconds: number): never {
     rateLimited.inc({ route: endpoint.path });
-    const headers = { 'Retry-After': String(seconds) };
-    throw new HttpError('rate_limited', `${reason}. Wait for the number of seconds in Retry-After.`, {
-      headers,
-    });
+    const message = `${reason}. Wait for the number of seconds in Retry-After.`;
+    throw new HttpError('rate_limited', message, { headers: { 'Retry-After': String(seconds) } });
   }
 
   function refuseIf(waitMs: number | undefined, endpoint: Endpoint): void {

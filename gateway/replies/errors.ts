@@ -1,4 +1,4 @@
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import {
   endAfterBody,
   envelope,
@@ -25,21 +25,16 @@ export function errorReply(error: HttpError, requestId: string) {
   return { headers, body };
 }
 
-interface SendErrorOptions {
-  requestId: string;
-  drainMs: number;
-  headers?: OutgoingHttpHeaders;
-}
-
 /** Sends an error's reply. If the body is still arriving, its rest is then read and discarded for `drainMs` at most. */
 export function sendError(
-  request: IncomingMessage,
   response: AnyResponse,
   error: HttpError,
-  { requestId, drainMs, headers: more }: SendErrorOptions,
+  requestId: string,
+  drainMs: number,
+  more?: OutgoingHttpHeaders,
 ): void {
   const { headers, body } = errorReply(error, requestId);
-  const context = response.locals;
+  const { req: request, locals: context } = response;
   // hasBody() cannot tell for a streamed request, whose headers the forwarding has replaced.
   const isArriving = (hasBody(request) || context?.bodyStream !== undefined) && !request.complete;
   const closing = isArriving && { Connection: 'close' };
@@ -51,11 +46,11 @@ export function sendError(
 }
 
 /** Answers a request with an error. Has no effect after load shedding, which creates no context. */
-export type Refuse = (request: IncomingMessage, response: AnyResponse, thrown: unknown) => void;
+export type Refuse = (response: AnyResponse, thrown: unknown) => void;
 
 /** Sends the reply of a thrown error: a masked 500 unless it is an HttpError. Logs the cause of a 5xx. */
 export function createRefusal(logger: Logger, drainMs: number): Refuse {
-  return (request, response, thrown) => {
+  return (response, thrown) => {
     const { locals: context } = response;
     if (response.headersSent || response.destroyed || !context) return;
     const { requestId, span, endpoint, bodyStream } = context;
@@ -66,6 +61,6 @@ export function createRefusal(logger: Logger, drainMs: number): Refuse {
       const ids = { request_id: requestId, trace_id: span?.traceId };
       logger.error({ ...ids, route: endpoint?.path, error: error.cause ?? error }, 'request failed');
     }
-    sendError(request, response, error, { requestId, drainMs });
+    sendError(response, error, requestId, drainMs);
   };
 }

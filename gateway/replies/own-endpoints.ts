@@ -87,8 +87,8 @@ export function createOwnEndpoints(
     app.disable('x-powered-by');
     app.disable('etag');
     app.use(handler);
-    app.use((error: unknown, request: Request, response: Response, _next: NextFunction) =>
-      refuse(request, response as Response & GatewayResponse, error),
+    app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) =>
+      refuse(response as Response & GatewayResponse, error),
     );
     return (request, response) => {
       for (const [name, value] of Object.entries(response.locals.replyHeaders))

@@ -61,7 +61,7 @@ export function answerProtocolErrors(server: Server, logger: Logger, drainMs: nu
     // The request is queued, and has no context for a reply yet.
     else if (!response.locals) socket.destroy();
     // The body of this request is malformed. A reply that has begun is completed, and then ends the connection.
-    else if (!response.headersSent) refuse(response.req, response, toError(cause));
+    else if (!response.headersSent) refuse(response, toError(cause));
   });
 
   server.on('connect', (_request, socket) => {

@@ -60,20 +60,15 @@ interface Attempt {
 }
 
 /** Sends a checked request to the service and its reply to the client. Calls `releaseSlot` when the service is done. */
-export function startAttempt(
-  service: Service,
-  request: GatewayRequest,
-  response: GatewayResponse,
-  releaseSlot: Release,
-): void {
-  const { bodyStream, endpoint } = response.locals;
+export function startAttempt(service: Service, response: GatewayResponse, releaseSlot: Release): void {
+  const { req: request, locals: context } = response;
   const span = beginSpan(`${request.method} ${service.name}`, { kind: 'client' });
-  const limitMs = Math.max(service.responseMs, (endpoint?.replyWithinSeconds ?? 0) * 1_000);
+  const limitMs = Math.max(service.responseMs, (context.endpoint?.replyWithinSeconds ?? 0) * 1_000);
   const attempt: Attempt = {
     service,
     request,
     response,
-    headers: service.requestHeaders(request.headers, response.locals, span?.headers()),
+    headers: service.requestHeaders(request.headers, context, span?.headers()),
     span,
     limitMs,
     timer: setTimeout(() => handleTimeout(attempt), limitMs),
@@ -86,7 +81,7 @@ export function startAttempt(
   onFinished(response, () => end(attempt, 'disconnected'));
   // When the client reads again, the service has the whole limit for the next chunk.
   response.on('drain', () => attempt.timer.refresh());
-  if (bodyStream) followBody(attempt, bodyStream);
+  if (context.bodyStream) followBody(attempt, context.bodyStream);
   send(attempt);
 }
 
@@ -115,7 +110,7 @@ function followBody(attempt: Attempt, body: Duplex): void {
   body.once('error', (error) => {
     if (attempt.state === 'replying' || attempt.state === 'ended') return;
     end(attempt, 'refused');
-    service.refuse(request, response, error);
+    service.refuse(response, error);
   });
 }
 
@@ -193,13 +188,13 @@ function moveToAnother(attempt: Attempt): boolean {
 
 /** Ends an attempt with an error for the client. A reply that has begun is cut, so that it does not look complete. */
 function fail(attempt: Attempt, error: unknown): void {
-  const { service, request, response, span } = attempt;
+  const { service, response, span } = attempt;
   const { name, logger, metrics, refuse } = service;
   const reason = reasonOf(error);
   span?.fail(error);
   end(attempt, reason);
   metrics.upstreamErrors.inc({ service: name, reason });
-  if (!response.headersSent) return refuse(request, response, upstreamErrors[reason](error));
+  if (!response.headersSent) return refuse(response, upstreamErrors[reason](error));
   const { requestId, span: requestSpan } = response.locals;
   const ids = { request_id: requestId, trace_id: requestSpan?.traceId };
   logger.warn({ ...ids, service: name, error }, 'reply cut off; the client got an incomplete reply');

@@ -3,7 +3,7 @@ import type { LookupFunction } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createSemaphore, type Release } from '@content-platform/chassis';
 import { internalPortOffset } from '@content-platform/contract';
-import { onFinished, type GatewayRequest, type GatewayResponse, type Step } from '../request-context.ts';
+import { onFinished, type GatewayResponse, type Step } from '../request-context.ts';
 import type { Timeouts } from '../timeouts.ts';
 import { startAttempt, type Service } from './attempt.ts';
 import { type Instance, isBroken, upstreamErrors } from './transport.ts';
@@ -176,22 +176,22 @@ export function createUpstream(
     }
   }
 
-  function start(request: GatewayRequest, response: GatewayResponse, release: Release): void {
+  function start(response: GatewayResponse, release: Release): void {
     const { bodyStream } = response.locals;
-    if (!bodyStream?.errored) return startAttempt(service, request, response, release);
+    if (!bodyStream?.errored) return startAttempt(service, response, release);
     release();
     throw bodyStream.errored;
   }
 
   /** Sends the request to the service. Throws 503 if too many requests wait. */
-  const forward: Step = (request, response) => {
+  const forward: Step = (_request, response) => {
     // The client disconnected during an earlier step, and its 'close' event has passed.
     if (response.destroyed) return;
     const release = slots.tryAcquire();
-    if (release) return start(request, response, release);
+    if (release) return start(response, release);
     // The slot may have come from another request of this connection, which ended because the client disconnected.
     return waitForSlot(response).then(
-      (waited) => waited && (response.destroyed ? waited() : start(request, response, waited)),
+      (waited) => waited && (response.destroyed ? waited() : start(response, waited)),
     );
   };
 

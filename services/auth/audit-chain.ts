@@ -20,9 +20,6 @@ export function startAuditChain(
   async function linkAll(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && (await link()) === entriesPerTransaction);
   }
-  return repeat(linkAll, {
-    everyMs,
-    logger,
-    failure: 'audit entries were not linked; retrying every second',
-  });
+  const failure = 'audit entries were not linked; retrying every second';
+  return repeat(linkAll, { everyMs, logger, failure });
 }

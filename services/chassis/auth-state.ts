@@ -161,11 +161,6 @@ const revocationsTimeoutMs = 3_000;
 /** Lifetime of an access token, 15 min, plus a minute for differing clocks. */
 const retentionMs = 16 * 60_000;
 
-interface Entry {
-  issuedUntil: number;
-  receivedAt: number;
-}
-
 /**
  * Holds the revocations in force and updates them up to twice a second. While `fetchSince` fails, the last list stays
  * in use; `revocations_age_seconds` is its age. `onKeys` gets the valid kids of each reply.
@@ -176,7 +171,7 @@ export function watchRevocations(
   metrics: Metrics,
   onKeys: (kids: readonly string[] | undefined) => void = () => {},
 ) {
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, { issuedUntil: number; receivedAt: number }>();
   let last = 0;
   let version = '';
   let begunAt = 0;

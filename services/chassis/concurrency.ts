@@ -70,17 +70,12 @@ export function createSemaphore(max: number, maxWaiting = Infinity) {
   };
 }
 
-interface Flight<T> {
-  result: Promise<T>;
-  signal: AbortSignal | undefined;
-}
-
 /**
  * Returns a function that runs the work of a key once at a time. A call during the work gets its result or error, and
  * `joined` is then true. If the work failed because its own `signal` was aborted, the next call runs it.
  */
 export function singleFlight<T>() {
-  const flights = new Map<string, Flight<T>>();
+  const flights = new Map<string, { result: Promise<T>; signal: AbortSignal | undefined }>();
 
   return async (
     key: string,

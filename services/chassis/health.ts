@@ -1,5 +1,5 @@
 import { Registry, type Metric, type OpenMetricsContentType } from 'prom-client';
-import express, { type Express } from 'express';
+import express from 'express';
 import type { Metrics } from './metrics.ts';
 import { withTimeout } from './concurrency.ts';
 
@@ -69,12 +69,11 @@ export function createReadinessCheck(checks: Record<string, Check>): ReadinessCh
   return () => (latest ??= runChecks());
 }
 
-/** The internal listener's application: /metrics, /health/live and /health/ready; a service may add endpoints. */
-export function createInternalApp(
-  metrics: Metrics,
-  checkReadiness: ReadinessCheck,
-  isUp: () => boolean,
-): Express {
+/**
+ * The internal listener's application: /metrics, /health/live and /health/ready; a service may add endpoints. `up`: the
+ * process accepts requests.
+ */
+export function createInternalApp(metrics: Metrics, check: () => Promise<Readiness & { up: boolean }>) {
   const app = express();
   app.disable('x-powered-by');
   app.get('/metrics', (request, response, next) => {
@@ -85,13 +84,11 @@ export function createInternalApp(
     response.json({ status: 'ok' });
   });
   app.get('/health/ready', async (_request, response) => {
-    const { outcomes, failing } = await checkReadiness();
-    const ready = isUp() && failing.length === 0;
-    const degraded = Object.values(outcomes).includes('unavailable');
-    response.status(ready ? 200 : 503).json({
-      status: !ready ? 'unavailable' : degraded ? 'degraded' : 'ok',
-      checks: outcomes,
-    });
+    const { outcomes: checks, failing, up } = await check();
+    const ready = up && failing.length === 0;
+    const degraded = Object.values(checks).includes('unavailable');
+    const status = !ready ? 'unavailable' : degraded ? 'degraded' : 'ok';
+    response.status(ready ? 200 : 503).json({ status, checks });
   });
   return app;
 }

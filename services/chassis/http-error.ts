@@ -32,14 +32,10 @@ export function unavailable(message: string, cause?: unknown): HttpError<'servic
 }
 
 /** Returns a 405 with Allow. */
-export const methodNotAllowed = (method: string, allowed: Iterable<string>) =>
-  new HttpError(
-    'method_not_allowed',
-    `The path does not support ${method}. Use a method in the Allow header.`,
-    {
-      headers: { Allow: [...allowed].join(', ') },
-    },
-  );
+export function methodNotAllowed(method: string, allowed: Iterable<string>) {
+  const message = `The path does not support ${method}. Use a method in the Allow header.`;
+  return new HttpError('method_not_allowed', message, { headers: { Allow: [...allowed].join(', ') } });
+}
 
 /** Returns the 422 (or the `error`) for invalid fields of a request, for example `body.title`. */
 export function invalidFields(
@@ -65,9 +61,8 @@ export function toHttpError(thrown: unknown): HttpError {
   const { type, status } = (thrown ?? {}) as { type?: string; status?: number };
   const reply = known[type ?? ''] ?? known[String(status)];
   if (reply) return new HttpError(...reply);
-  return new HttpError('internal_error', 'The server failed. The log has the cause under the request ID.', {
-    cause: thrown,
-  });
+  const message = 'The server failed. The log has the cause under the request ID.';
+  return new HttpError('internal_error', message, { cause: thrown });
 }
 
 export function envelope(error: HttpError, requestId: string): ErrorEnvelope {

@@ -6,10 +6,12 @@ import { activeSpan } from './context.ts';
 /** In seconds; 0.2 and 0.5 are the limits of slow queries and slow requests. */
 export const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2.5, 5, 10];
 
-/** Returns functions that create metrics in `registry`; the labels are their last arguments. */
-function createIn(registry: Registry) {
+/** Creates the metrics of every process; a service adds its own with the functions of the result. */
+export function createMetrics(service: string) {
+  const registry = new Registry();
   const registers = [registry];
-  return {
+  /** The labels are the last arguments. */
+  const create = {
     counter<Label extends string>(name: string, help: string, ...labelNames: Label[]): Counter<Label> {
       return new Counter({ name, help, labelNames, registers });
     },
@@ -46,12 +48,6 @@ function createIn(registry: Registry) {
       return histogram;
     },
   };
-}
-
-/** Creates the metrics of every process; a service adds its own with the functions of the result. */
-export function createMetrics(service: string) {
-  const registry = new Registry();
-  const create = createIn(registry);
   const requestDuration = create.durations(
     'http_request_duration_seconds',
     "Time from the request's head to the end of the reply",

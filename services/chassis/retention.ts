@@ -76,10 +76,6 @@ export function startRetention(
   logger: Logger,
   { everyMs = 3_600_000, firstMs = firstRetentionMs() } = {},
 ): () => Promise<void> {
-  return repeat((signal) => runRetention(query, stepsOf, logger, signal), {
-    everyMs,
-    firstMs,
-    logger,
-    failure,
-  });
+  const runSteps = (signal: AbortSignal) => runRetention(query, stepsOf, logger, signal);
+  return repeat(runSteps, { everyMs, firstMs, logger, failure });
 }

@@ -82,11 +82,7 @@ export async function run<Settings extends ReturnType<typeof commonConfig>>(
   let checkReadiness: ReadinessCheck = () => Promise.resolve({ outcomes: {}, failing: [] });
   let up = false;
   let stopServer: (() => Promise<void>) | undefined;
-  const internal = createInternalApp(
-    metrics,
-    () => checkReadiness(),
-    () => up,
-  );
+  const internal = createInternalApp(metrics, async () => ({ ...(await checkReadiness()), up }));
 
   /** Logs once that the process is ready and, if that takes about a second, which checks it waits for. */
   async function logReadiness(): Promise<void> {

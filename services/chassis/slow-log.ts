@@ -4,6 +4,7 @@ import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 import { migrate } from './migrations.ts';
 import type { Database } from './postgres.ts';
+import { repeat } from './repeat.ts';
 import { deleteWith, firstRetentionMs } from './retention.ts';
 
 export interface SlowRequest {
@@ -60,39 +61,31 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
   });
   pool.on('error', () => undefined);
   const queue: Row[] = [];
-  let flushing: Promise<void> | undefined;
   let ready = false;
   let cleanAt = performance.now() + firstRetentionMs();
-  const closing = new AbortController();
 
   function add(table: Row['table'], values: Row['values']): void {
     if (queue.length >= maxQueue) metrics.slowLogDropped.inc();
     else queue.push({ table, values: { at: new Date(), service, ...values } });
   }
 
-  const query: Database['query'] = async (_operation, text, values = []) => {
-    closing.signal.throwIfAborted();
-    return pool.query(text, values as unknown[]);
-  };
-
   /** Deletes old rows once an hour, between two batches, because the pool has one connection. */
-  async function clean(): Promise<void> {
+  async function clean(signal: AbortSignal): Promise<void> {
     if (!ready || performance.now() < cleanAt) return;
     cleanAt = performance.now() + 3_600_000;
-    try {
-      await deleteWith(query, 'delete_slow_log', 'logs.delete_expired');
-    } catch (error) {
-      if (!closing.signal.aborted)
-        logger.warn({ error }, 'old slow log rows were not deleted; retrying in an hour');
-    }
+    const query: Database['query'] = async (_operation, text, values = []) => {
+      signal.throwIfAborted();
+      return pool.query(text, values as unknown[]);
+    };
+    await deleteWith(query, 'delete_slow_log', 'logs.delete_expired');
   }
 
-  async function flush(): Promise<void> {
+  async function flush(signal?: AbortSignal): Promise<void> {
     if (queue.length === 0) return;
     const batch = queue.splice(0, maxBatch);
     try {
       if (!ready) {
-        await migrateLogs(url!, logger, closing.signal);
+        await migrateLogs(url!, logger, signal);
         ready = true;
       }
       for (const [table, rows] of Map.groupBy(batch, (row) => row.table))
@@ -104,12 +97,9 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
     }
   }
 
-  const timer = setInterval(() => {
-    flushing ??= flush()
-      .then(clean)
-      .finally(() => (flushing = undefined));
-  }, flushEveryMs);
-  timer.unref();
+  const flushAndClean = (signal: AbortSignal) => flush(signal).then(() => clean(signal));
+  const failure = 'old slow log rows were not deleted; retrying in an hour';
+  const stop = repeat(flushAndClean, { everyMs: flushEveryMs, logger, failure });
 
   return {
     request: (slow) => add('slow_request', slow),
@@ -124,9 +114,7 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
       });
     },
     async close() {
-      clearInterval(timer);
-      closing.abort();
-      await flushing;
+      await stop();
       // Ends with the first batch that cannot be written.
       while (ready && queue.length > 0) await flush();
       await pool.end();

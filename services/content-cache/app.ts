@@ -17,14 +17,13 @@ import type { InvalidationLog } from './invalidation-log.ts';
 type Deps = Omit<ServiceOptions, 'name'> & ContentDeps & ClearDeps & FailedJobDeps & { log: InvalidationLog };
 
 export function createContentCacheApp(deps: Deps) {
-  const { log, tokens, logger, metrics } = deps;
-  return createService({ name: 'content-cache', tokens, logger, metrics }, [
+  return createService({ ...deps, name: 'content-cache' }, [
     handle(contract.readContent, readContent(deps)),
     handle(contract.listContent, listContent(deps)),
     handle(contract.listChanges, listChanges(deps)),
     handle(contract.clearModel, clearModel(deps)),
     handle(contract.clearPattern, clearPattern(deps)),
-    handle(contract.listInvalidations, listInvalidations(log)),
+    handle(contract.listInvalidations, listInvalidations(deps.log)),
     handle(contract.retryFailedJobs, retryFailedJobs(deps)),
     handle(contract.listFailedJobs, listFailedJobs(deps)),
     handle(contract.listFailedJobClasses, listFailedJobClasses(deps)),

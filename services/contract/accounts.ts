@@ -26,6 +26,13 @@ export const profile = z.strictObject({
 });
 
 const define = endpointsWith({ service: 'auth', access: 'user' });
+/** Defines an endpoint of the user's own secrets, which works before a required second factor is set up. */
+export const defineOwn = endpointsWith({
+  service: 'auth',
+  access: 'user',
+  rateLimit: { requests: 60, seconds: 60, guessing: true },
+  beforeMfaEnrollment: true,
+});
 
 export const me = define('me', 'GET', '/api/me', {
   beforePasswordChange: true,
@@ -34,10 +41,8 @@ export const me = define('me', 'GET', '/api/me', {
   responses: { 200: { description: 'The user that the access token belongs to.', schema: profile } },
 });
 
-export const deleteMe = define('deleteMe', 'DELETE', '/api/me', {
+export const deleteMe = defineOwn('deleteMe', 'DELETE', '/api/me', {
   recentLogin: true,
-  beforeMfaEnrollment: true,
-  rateLimit: { requests: 60, seconds: 60, guessing: true },
   summary: 'Delete your account and all your data.',
   description:
     'A wrong or missing password or code returns 403 `reauthentication_required`. Omit `current_password` if you have none, after a login at the identity provider. All services delete their data about you within a minute.',
@@ -51,10 +56,8 @@ export const deleteMe = define('deleteMe', 'DELETE', '/api/me', {
 
 const newPassword = multiLineText(1, 1024).describe('15 to 128 characters by default, not easy to guess.');
 
-export const changePassword = define('changePassword', 'POST', '/api/password', {
+export const changePassword = defineOwn('changePassword', 'POST', '/api/password', {
   beforePasswordChange: true,
-  beforeMfaEnrollment: true,
-  rateLimit: { requests: 60, seconds: 60, guessing: true },
   summary: 'Change your password.',
   description: 'Ends all sessions. After a login with a temporary password, send it as `current_password`.',
   body: jsonBody({ current_password: multiLineText(1, 1024), new_password: newPassword }),
@@ -96,10 +99,8 @@ export const session = z.strictObject({
   current: z.boolean().describe('Whether this session sent the request.'),
 });
 
-export const reauthenticate = define('reauthenticate', 'POST', '/api/reauthenticate', {
-  beforeMfaEnrollment: true,
+export const reauthenticate = defineOwn('reauthenticate', 'POST', '/api/reauthenticate', {
   latencyClass: 'login',
-  rateLimit: { requests: 60, seconds: 60, guessing: true },
   summary: 'Confirm your password or code.',
   description:
     'Sensitive actions return 403 `reauthentication_required` unless this session logged in or was confirmed here in the last 15 minutes.',

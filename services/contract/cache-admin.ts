@@ -14,23 +14,14 @@ const define = endpointsWith({
   errors: ['cache_unavailable'],
 });
 
+const ids = z.array(id).min(1).max(1_000).describe('1 to 1,000 IDs. Duplicates are cleared once.');
+
 export const clearModel = define('clearModel', 'POST', '/api/admin/cache/clear-model', {
   rateLimit: { requests: 60_000, seconds: 60 },
   summary: 'Clear records of a model from the cache.',
   description:
     'After a 200, every read that starts later returns the current version of each record. Send either `id` or `ids`. After any other reply, repeat the whole call.',
-  body: {
-    ...jsonBodyOf(
-      eitherOf(
-        { model },
-        {
-          id,
-          ids: z.array(id).min(1).max(1_000).describe('1 to 1,000 IDs. Duplicates are cleared once.'),
-        },
-      ),
-    ),
-    maxBytes: 32_768,
-  },
+  body: { ...jsonBodyOf(eitherOf({ model }, { id, ids })), maxBytes: 32_768 },
 });
 
 /** The origin of a clear. Also the label values of the metrics about clears. */

@@ -41,6 +41,8 @@ const failedJobGroup = z.strictObject({
 });
 
 const filters = {
+  class: failedJobClass.optional(),
+  state: state.optional(),
   model: model.optional(),
   since: since.optional().describe('Select jobs that failed at this time or later.'),
 };
@@ -49,19 +51,14 @@ const define = endpointsWith({ service: 'content-cache', access: 'jobs:manage' }
 export const listFailedJobs = define('listFailedJobs', 'GET', '/api/admin/failed-jobs', {
   summary: 'List failed jobs, newest first.',
   description: 'A failed job is an event that could not be processed.',
-  query: z.strictObject({
-    class: failedJobClass.optional(),
-    state: state.optional(),
-    ...filters,
-    ...pageQuery,
-  }),
+  query: z.strictObject({ ...filters, ...pageQuery }),
   responses: { 200: { description: 'A page of failed jobs.', schema: page(failedJob) } },
 });
 
 export const listFailedJobClasses = define('listFailedJobClasses', 'GET', '/api/admin/failed-jobs/classes', {
   summary: 'Count failed jobs by class.',
   description: 'The most frequent class comes first.',
-  query: z.strictObject({ state: state.default('open'), ...filters }),
+  query: z.strictObject({ state: state.default('open'), model: filters.model, since: filters.since }),
   responses: {
     200: {
       description: 'The classes that have matching jobs.',
@@ -90,8 +87,6 @@ export const deleteFailedJobs = define('deleteFailedJobs', 'DELETE', '/api/admin
   body: jsonBodyOf(
     z
       .strictObject({
-        class: failedJobClass.optional(),
-        state: state.optional(),
         ...filters,
         dry_run: z.boolean().default(false).describe('Count only.'),
       })

@@ -1,13 +1,13 @@
 import { z } from 'zod';
+import { defineOwn } from './accounts.ts';
 import { loginReply } from './auth.ts';
 import { endpointsWith, jsonBody, jsonBodyOf } from './endpoint.ts';
 import { eitherOf, multiLineText, totpCode } from './schemas.ts';
 
 const recoveryCode = multiLineText(1, 100).describe('One of the 10 recovery codes. Each is valid once.');
 const proof = { code: totpCode, recovery_code: recoveryCode };
-const guessing = { requests: 60, seconds: 60, guessing: true } as const;
 
-const define = endpointsWith({ service: 'auth', rateLimit: guessing });
+const define = endpointsWith({ service: 'auth', rateLimit: { requests: 60, seconds: 60, guessing: true } });
 
 export const loginMfa = define('loginMfa', 'POST', '/api/login/mfa', {
   access: 'public',
@@ -18,13 +18,6 @@ export const loginMfa = define('loginMfa', 'POST', '/api/login/mfa', {
   body: jsonBodyOf(eitherOf({ mfa_token: multiLineText(1, 200) }, proof)),
   responses: { 200: loginReply },
   errors: ['invalid_credentials'],
-});
-
-const defineOwn = endpointsWith({
-  service: 'auth',
-  access: 'user',
-  rateLimit: guessing,
-  beforeMfaEnrollment: true,
 });
 
 export const beginTotp = defineOwn('beginTotp', 'POST', '/api/mfa/totp', {

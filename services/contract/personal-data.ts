@@ -7,18 +7,12 @@ import { id } from './schemas.ts';
 import { linkedIdentity } from './users.ts';
 
 const exported = z.strictObject({
-  user: z.strictObject({
-    ...profile.shape,
+  user: profile.extend({
     identities: z.array(
-      z.strictObject({
-        ...linkedIdentity.shape,
-        subject: z.string().describe('ID of the user at the identity provider.'),
-      }),
+      linkedIdentity.extend({ subject: z.string().describe('ID of the user at the identity provider.') }),
     ),
   }),
-  sessions: z.array(
-    z.strictObject({ ...session.shape, active: z.boolean().describe('Whether the session has not ended.') }),
-  ),
+  sessions: z.array(session.extend({ active: z.boolean().describe('Whether the session has not ended.') })),
   devices: z.array(z.strictObject({ ...device.shape, app_version: z.string().nullable() })),
   letters: z.array(z.strictObject({ ...letter.shape, history: z.array(historyEntry) })),
   files: z.array(

@@ -94,14 +94,10 @@ const signInPage = { description: 'For a browser, the sign-in page.', contentTyp
 const forbiddenPage = { description: 'For a browser, a page with the reason.', contentType: html } as const;
 const toThePage = { description: 'Redirects to the Pulse page.', headers: { Location: '/pulse' } };
 
-const define = endpointsWith({
-  service: 'pulse',
-  access: 'public',
-  rateLimit: { requests: 1_200, seconds: 60 },
-});
+const common = { service: 'pulse', access: 'public', rateLimit: { requests: 1_200, seconds: 60 } } as const;
+const define = endpointsWith({ ...common, cookies: true });
 
 export const pulse = define('pulse', 'GET', '/pulse', {
-  cookies: true,
   summary: 'Show the state of the operational targets.',
   description: 'Returns a page to browsers and JSON to other clients. Requires the scope `pulse:view`.',
   headers: { Authorization: 'Bearer access token. A browser without a token gets the sign-in page.' },
@@ -118,7 +114,6 @@ export const pulse = define('pulse', 'GET', '/pulse', {
 });
 
 export const pulseSignIn = define('pulseSignIn', 'POST', '/pulse/sign-in', {
-  cookies: true,
   latencyClass: 'login',
   rateLimit: { requests: 60, seconds: 60, guessing: true },
   summary: 'Sign in to the Pulse page.',
@@ -153,7 +148,6 @@ export const pulseSignIn = define('pulseSignIn', 'POST', '/pulse/sign-in', {
 });
 
 export const pulseSignOut = define('pulseSignOut', 'POST', '/pulse/sign-out', {
-  cookies: true,
   summary: 'Sign out of the Pulse page.',
   description: 'Ends the session of the cookie.',
   responses: { 303: toThePage, 403: forbiddenPage },
@@ -161,7 +155,6 @@ export const pulseSignOut = define('pulseSignOut', 'POST', '/pulse/sign-out', {
 });
 
 export const pulseRetry = define('pulseRetry', 'POST', '/pulse/failed-jobs/:id/retry', {
-  cookies: true,
   summary: 'Retry a failed job from the page.',
   description: 'Requires the scopes `pulse:view` and `jobs:manage`.',
   params: idParams,
@@ -176,7 +169,7 @@ export const pulseRetry = define('pulseRetry', 'POST', '/pulse/failed-jobs/:id/r
   errors: ['other_origin', ...errors],
 });
 
-export const pulseAsset = define('pulseAsset', 'GET', '/pulse/assets/:file', {
+export const pulseAsset = endpointsWith(common)('pulseAsset', 'GET', '/pulse/assets/:file', {
   summary: 'Get an asset of the Pulse page.',
   description: 'Assets are the script and the style sheet.',
   params: z.strictObject({ file: fileName }),

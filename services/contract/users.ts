@@ -193,28 +193,23 @@ export const createTemporaryPassword = defineOne(
   },
 );
 
+const auditEntry = z.strictObject({
+  id,
+  at: time,
+  event: auditEvent,
+  user_id: id.nullable().describe('ID of the user that the event is about.'),
+  actor: z
+    .string()
+    .describe('Author: user:<id>, client:<name>, command, or user for an erased person.')
+    .nullable(),
+  address: z.string().nullable().describe('IP address of the client.'),
+  details: z.record(z.string(), z.unknown()),
+});
+
 export const listAudit = define('listAudit', 'GET', '/api/admin/audit', {
   summary: 'List the audit log, newest first.',
   description:
     'The audit log records logins, changes of accounts, exports of personal data, letters that staff read, and deletions of failed jobs.',
   query: z.strictObject({ user_id: idSegment.optional(), event: auditEvent.optional(), ...pageQuery }),
-  responses: {
-    200: {
-      description: 'A page of the audit log.',
-      schema: page(
-        z.strictObject({
-          id,
-          at: time,
-          event: auditEvent,
-          user_id: id.nullable().describe('ID of the user that the event is about.'),
-          actor: z
-            .string()
-            .describe('Author: user:<id>, client:<name>, command, or user for an erased person.')
-            .nullable(),
-          address: z.string().nullable().describe('IP address of the client.'),
-          details: z.record(z.string(), z.unknown()),
-        }),
-      ),
-    },
-  },
+  responses: { 200: { description: 'A page of the audit log.', schema: page(auditEntry) } },
 });

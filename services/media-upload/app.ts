@@ -5,8 +5,7 @@ import { readVariant } from './endpoints/read-variant.ts';
 import { upload, type UploadDeps } from './endpoints/upload.ts';
 
 export function createMediaUpload(deps: UploadDeps & Omit<ServiceOptions, 'name'>) {
-  const { tokens, logger, metrics } = deps;
-  return createService({ name: 'media-upload', logger, metrics, tokens }, [
+  return createService({ ...deps, name: 'media-upload' }, [
     handle(contract.upload, upload(deps)),
     handle(contract.listMedia, listMedia(deps)),
     handle(contract.readMedia, readMedia(deps)),

@@ -4,6 +4,7 @@ import {
   type Logger,
   migrate,
   migrateIdempotency,
+  rowsOf,
   runInBatches,
   statements,
 } from '@content-platform/chassis';
@@ -163,17 +164,12 @@ export function createFileStore(
     /** Assigns this store to rows from releases that did not record a store's name. */
     assignStore: () => run('adopt_files', 'UPDATE media.file SET store = $1 WHERE store IS NULL', [store]),
 
-    /** Yields the files of all users, and whether they are in this store. */
-    async *all() {
+    /** Reads the files of all users in pages, and whether they are in this store. */
+    all() {
       type Row = Pick<File, 'id' | 'object' | 'variants'> & { isHere: boolean };
       const text = `SELECT id::float8 AS id, object, variants, store = $2 AS "isHere" FROM media.file WHERE id > $1
                     ORDER BY file.id LIMIT 1000`;
-      for (let last: Row | undefined; ;) {
-        const found = await rows<Row>('list_all_files', text, [last?.id ?? 0, store]);
-        yield* found;
-        last = found.at(-1);
-        if (!last) return;
-      }
+      return rowsOf<Row>((last) => rows<Row>('list_all_files', text, [last?.id ?? 0, store]));
     },
     /** Deletes a row whose files are missing. */
     removeRow: (id: number, object: string) =>

@@ -18,14 +18,12 @@ export function createUploadMetrics({ counter, durations, measured }: Metrics, f
     'Time of inspecting a file and creating its variants, without the wait for a worker process',
     [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20],
   );
-  measured('media_folder_free_bytes', 'Free bytes of the disk with MEDIA_FOLDER', async () => {
-    const { bavail, bsize } = await statfs(folder);
-    return bavail * bsize;
-  });
-  measured('media_folder_size_bytes', 'Size in bytes of the disk with MEDIA_FOLDER', async () => {
-    const { blocks, bsize } = await statfs(folder);
-    return blocks * bsize;
-  });
+  const disk = async (blocks: 'bavail' | 'blocks') => {
+    const stats = await statfs(folder);
+    return stats[blocks] * stats.bsize;
+  };
+  measured('media_folder_free_bytes', 'Free bytes of the disk with MEDIA_FOLDER', () => disk('bavail'));
+  measured('media_folder_size_bytes', 'Size in bytes of the disk with MEDIA_FOLDER', () => disk('blocks'));
   for (const outcome of uploadOutcomes) uploads.inc({ outcome }, 0);
   return { uploads, processing };
 }

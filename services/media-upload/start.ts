@@ -87,12 +87,11 @@ export async function startMediaUpload(
     schema,
   });
 
-  const { PUBLIC_URL: publicUrl } = config;
   const internal = createInternalEndpoints(tokens, logger);
   serveExport(internal, async (userId) =>
     jsonArray(await rowsOf<File>((last) => files.list(userId, last?.id, 500)), (file) => {
       // The largest variant, because the upload of an image is not served.
-      const { url, bytes } = mediaFile(publicUrl, file).variants.at(-1)!;
+      const { url, bytes } = mediaFile(config.PUBLIC_URL, file).variants.at(-1)!;
       return [JSON.stringify({ id: file.id, name: file.name, bytes, url })];
     }),
   );
@@ -106,7 +105,7 @@ export async function startMediaUpload(
       workspace,
       idempotency,
       uploadMetrics,
-      publicUrl,
+      publicUrl: config.PUBLIC_URL,
       tokens,
       logger,
       metrics,

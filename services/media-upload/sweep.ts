@@ -16,7 +16,7 @@ type Orphans = Awaited<ReturnType<typeof findOrphans>>;
  */
 export async function findOrphans(files: FileStore, store: Store) {
   const rows = new Map<string, { id: number; isHere: boolean; missing: Set<string> }>();
-  for await (const file of files.all()) {
+  for await (const file of await files.all()) {
     rows.set(file.object, { id: file.id, isHere: file.isHere, missing: new Set(keysOf(file)) });
   }
   const keys: string[] = [];

@@ -42,6 +42,7 @@ export function createContext(deps: PulseDeps) {
     viewers: createViewers(tokens, sessions, cookie),
     checkOrigin: createOriginCheck(publicUrl),
     failedJobs,
+    /** The functions return null for an unavailable part. `jobs` reads with the viewer's token. */
     report: {
       sampler,
       slow: slowLog ? optionalPart(() => slowLog.newest()) : none,

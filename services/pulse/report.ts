@@ -1,18 +1,9 @@
 import { models, type PulseReport } from '@content-platform/contract';
 import { bucketsOf, countOf, p95, type Counts } from './sampling/counters.ts';
-import { countedSince, gaugesOf, windowMs, type Sampler } from './sampling/sampler.ts';
+import { countedSince, gaugesOf, windowMs } from './sampling/sampler.ts';
 import { measure, readsOf } from './sampling/targets.ts';
 import type { Viewer } from './access/viewers.ts';
-
-interface ReportDeps {
-  sampler: Sampler;
-  /** Slow requests and queries; null: unavailable. */
-  slow: () => Promise<PulseReport['slow']>;
-  /** Failed jobs, read with the viewer's token; null: unavailable. */
-  jobs: (token: string) => Promise<PulseReport['failed_jobs']>;
-  /** Kinds of alert receivers; null: unknown. */
-  receivers: () => Promise<PulseReport['alert_receivers']>;
-}
+import type { PulseContext } from './context.ts';
 
 const hourMs = 3_600_000;
 
@@ -38,7 +29,7 @@ function cacheOf(counted: Counts, lastHour: Counts) {
   });
 }
 
-export async function makeReport({ sampler, ...ask }: ReportDeps, { caller, token }: Viewer) {
+export async function makeReport({ sampler, ...ask }: PulseContext['report'], { caller, token }: Viewer) {
   const [slow, jobs, receivers] = await Promise.all([
     ask.slow(),
     caller.scopes.has('jobs:manage') ? ask.jobs(token) : null,

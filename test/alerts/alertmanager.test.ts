@@ -60,11 +60,6 @@ test('a service that is down inhibits its own alerts only', async () => {
   await expectSent(alerts, ['ServiceDown auth', 'SlowQueries letters']);
 });
 
-test('sends ServiceDown for each of two services', async () => {
-  const alerts = [alert('ServiceDown', 'auth'), alert('ServiceDown', 'letters')];
-  await expectSent(alerts, ['ServiceDown auth', 'ServiceDown letters']);
-});
-
 test('a service with few requests that is down does not inhibit alerts on client requests', async () => {
   const clients = ['ErrorRateHigh', 'ApiLatencyP95High'].map((name) => alert(name, 'gateway'));
   // expectSent also sends ServiceDown of pulse.

@@ -48,7 +48,5 @@ await untilStopped(async (signal) => {
     await makeCluster();
     await terminal.step('processes', () => environment.withBuild().up(Object.keys(processes)));
   }
-  const { passed, failed } = await testInContainers('cluster', files, settings, up, [suite], signal);
-  console.log(`${passed} passed, ${failed} failed`);
-  return failed === 0 ? 0 : 1;
+  return testInContainers('cluster', files, settings, up, [suite], signal);
 }, 1);

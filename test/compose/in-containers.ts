@@ -4,7 +4,7 @@ import { internalPortOffset, services } from '@content-platform/contract';
 import { DOWNLOADS, ROOT } from '../../deploy/local/config.ts';
 import { Problem } from '../../deploy/local/problem.ts';
 import { runCommand } from '../../deploy/local/run-command.ts';
-import { type Counts, runJest, type Selection } from '../jest.ts';
+import { runJest, type Selection } from '../jest.ts';
 import { compose } from './docker.ts';
 
 /** Checks for Docker. @throws Problem without Docker and Compose */
@@ -26,7 +26,7 @@ function publishServices(): string {
 
 /**
  * Starts a stack in containers, runs tests against it and removes it. The environment contains the Compose `files` and
- * `settings` meanwhile, so that docker compose uses the same project in tests.
+ * `settings` meanwhile, so that docker compose uses the same project in tests. Prints counts, returns the exit code.
  * @param up resolves once the stack is ready for tests
  */
 export async function testInContainers(
@@ -36,7 +36,7 @@ export async function testInContainers(
   up: () => Promise<void>,
   suites: readonly Selection[],
   signal: AbortSignal,
-): Promise<Counts> {
+): Promise<number> {
   const before = { ...process.env };
   const folder = join(DOWNLOADS, `${name}-${process.pid}`);
   const stackFile = join(folder, 'stack.json');
@@ -61,15 +61,16 @@ export async function testInContainers(
       counts.passed += passed;
       counts.failed += failed;
     }
-    return counts;
   } catch (error) {
     signal.throwIfAborted();
     console.error(error);
     console.error(await compose('logs', '--tail', '5'));
-    return { ...counts, failed: counts.failed + 1 };
+    counts.failed += 1;
   } finally {
     await compose('down', '--volumes', '--rmi', 'local', '--timeout', '5');
     rmSync(folder, { recursive: true, force: true });
     process.env = before;
   }
+  console.log(`${counts.passed} passed, ${counts.failed} failed`);
+  return counts.failed === 0 ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
-import pg from 'pg';
 import { services } from '@content-platform/contract';
+import { withDatabase } from '../support/connections.ts';
 import { announce } from '../support/events.ts';
 import { clear, read } from '../support/platform.ts';
 import type { Proxy } from '../support/proxy.ts';
@@ -58,18 +58,6 @@ const rubbish = (proxy: string) => answersWith(proxy, 'garbage', bytes);
 const otherProtocol = (proxy: string) => answersWith(proxy, 'wrong protocol', text);
 const foreign = (proxy: string) => answersWith(proxy, 'foreign HTTP 500', webServer(500));
 
-/** Connects as the server's superuser, bypassing the proxies. */
-async function asOwner<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: stack().postgres, connectionTimeoutMillis: 1_000 });
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end().catch(() => undefined);
-  }
-}
-
 /** PostgreSQL stops when it cannot extend its log, and only restarts once there is space. */
 const postgresFull: Fault = {
   name: 'full disk',
@@ -77,9 +65,10 @@ const postgresFull: Fault = {
     await disks.postgres.fill();
     await until('PostgreSQL has given up', async () => {
       if (!postgres.isUp()) return true;
-      await asOwner((client) => client.query('SELECT pg_switch_wal(), txid_current()')).catch(
-        () => undefined,
-      );
+      // As the server's superuser, bypassing the proxies.
+      const owner = { connectionString: stack().postgres, connectionTimeoutMillis: 1_000 };
+      const extend = 'SELECT pg_switch_wal(), txid_current()';
+      await withDatabase(owner, (client) => client.query(extend)).catch(() => undefined);
       return false;
     });
   },

@@ -2,9 +2,10 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { stack } from './stack.ts';
 
-/** Connects to the database at `url`, does `work`, and ends the connection. */
-export async function withDatabase<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client(url);
+/** Connects to the database at a URL, does `work`, and ends the connection. */
+export async function withDatabase<T>(to: string | pg.ClientConfig, work: (client: pg.Client) => Promise<T>) {
+  const client = new pg.Client(to);
+  client.on('error', () => undefined); // queries report it
   await client.connect();
   return work(client).finally(() => client.end());
 }

@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../deploy/local/config.ts';
 import { prepareKafka } from '../../deploy/local/kafka.ts';
 import { openState } from '../../deploy/local/state.ts';
+import { killed } from './server.ts';
 import { until } from './wait.ts';
 
 /** Starts a Kafka broker for one test, as `npm start` does, and waits until it responds. */
@@ -23,12 +23,7 @@ export async function startKafkaServer() {
     state.record('kafka', child.pid!, 'SIGKILL');
     await until('Kafka to answer', () => spec.ready().then(() => true), spec.readyWithinMs);
   }
-  async function kill(): Promise<void> {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    const exited = once(child, 'exit');
-    killChild();
-    await exited;
-  }
+  const kill = () => killed(child);
   async function stop(): Promise<void> {
     await kill();
     process.removeListener('exit', killChild);

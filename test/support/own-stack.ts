@@ -50,7 +50,7 @@ export async function startTestStack(
     signal,
   });
   try {
-    await until('every service is ready', () => isWell(running.stack), wellWithinMs);
+    await until('every service is ready', () => isWell(running.stack()), wellWithinMs);
   } catch (error) {
     await running.stop();
     throw error;

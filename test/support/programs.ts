@@ -36,8 +36,6 @@ export function startProgram(file: string, options: ProgramOptions = {}) {
   return { child, output, ended };
 }
 
-export type Program = ReturnType<typeof startProgram>;
-
 /** Starts a service on a free port, without waiting until it is ready. The caller ends the process. */
 export async function startService(file: string, options: ProgramOptions = {}) {
   const port = await freeRow(1);

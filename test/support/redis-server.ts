@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from '../../deploy/local/ports.ts';
+import { killed } from './server.ts';
 import { until } from './wait.ts';
 
 /** A real redis-server for one test, on a free loopback port with its own folder. */
@@ -71,12 +72,7 @@ async function startOnce(password: string | undefined, argumentsFor: ArgumentsFo
     await Promise.race([until('redis-server to answer', isOurs), failed(child)]);
   }
 
-  async function kill(): Promise<void> {
-    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const exited = once(child, 'exit');
-    killChild();
-    await exited;
-  }
+  const kill = () => killed(child);
 
   async function stop(): Promise<void> {
     admin.disconnect();

@@ -32,7 +32,6 @@ export async function startRelease(root: string, service: string, env: Record<st
   await until(`${service} is ready`, isReady);
   return {
     origin,
-    kill: () => child.kill('SIGKILL'),
     /** Rejects unless the process exits with 0. */
     async stop(): Promise<void> {
       child.kill('SIGTERM');

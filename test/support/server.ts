@@ -2,6 +2,14 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { until } from './wait.ts';
 
+/** Kills a child process with SIGKILL, unless it has ended. Resolves once it has ended. */
+export async function killed(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+}
+
 /** Starts a server program and waits until `readyUrl` returns a status below 500. `stop` sends SIGKILL. */
 export async function startServer(
   file: string,
@@ -17,8 +25,7 @@ export async function startServer(
   died.catch(() => undefined);
   await Promise.race([until(`${file} is ready`, async () => (await fetch(readyUrl)).status < 500), died]);
   async function stop(): Promise<void> {
-    kill();
-    await exited;
+    await killed(child);
     process.removeListener('exit', kill);
   }
   return { child, stop };

@@ -11,10 +11,8 @@ import { randomToken, sha256 } from '../sessions/opaque-token.ts';
 
 /** Redirects the browser to the identity provider: code flow with PKCE, state and nonce (RFC 9700 §2.1.1, RFC 7636). */
 export function identityLogin({ identity, database }: AuthContext): Handler<typeof contract.identityLogin> {
-  return async ({
-    query: { return_to: returnTo, code_challenge: codeChallenge, state: clientState },
-    header,
-  }) => {
+  return async ({ query, header }) => {
+    const { return_to: returnTo, code_challenge: codeChallenge, state: clientState } = query;
     // RFC 9700 §2.1: otherwise attackers could redirect codes to themselves.
     if (!identity.returnTo.includes(returnTo)) {
       const message = 'Is not one of the addresses in IDENTITY_RETURN_TO.';

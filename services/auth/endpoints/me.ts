@@ -37,11 +37,10 @@ export function exportMe({ database, personalData }: AuthContext): Handler<typeo
   };
 }
 
-const refused = () =>
-  new HttpError(
-    'reauthentication_required',
-    'Send your current password, and the code of your second factor if you have one.',
-  );
+function refused(): HttpError<'reauthentication_required'> {
+  const message = 'Send your current password, and the code of your second factor if you have one.';
+  return new HttpError('reauthentication_required', message);
+}
 
 /**
  * Needs password and code as well: a stolen session must not be enough. Users without a password have just logged in.

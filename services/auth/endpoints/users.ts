@@ -25,11 +25,9 @@ function emailTaken(): HttpError<'email_taken'> {
   return new HttpError('email_taken', 'Another user has this address.');
 }
 
-export function createUser({
-  database,
-  passwords,
-  policy,
-}: AuthContext): Handler<typeof contract.createUser> {
+export function createUser(context: AuthContext): Handler<typeof contract.createUser> {
+  const { database, passwords, policy } = context;
+
   async function hashOf(password: string, person: { email: string; name: string }): Promise<string> {
     // Saves the cost of a hash. The transaction refuses one of two simultaneous requests.
     if (await database.users.findByEmail(person.email)) throw emailTaken();

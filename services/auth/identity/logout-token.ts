@@ -37,10 +37,7 @@ function isUnavailable(error: unknown): boolean {
 }
 
 /** Checks logout tokens (OpenID Connect Back-Channel Logout 1.0 §2.6). Rejects with IdentityFailure. */
-export function createLogoutTokens(
-  provider: ReturnType<typeof createProvider>,
-  clientId: string | undefined,
-) {
+export function createLogoutTokens(provider: ReturnType<typeof createProvider>, clientId?: string) {
   let keySet: { uri: string; keys: KeySet } | undefined;
 
   function keysAt(uri: string): KeySet {

@@ -4,6 +4,8 @@ import { IdentityFailure } from './failure.ts';
 import type { Person } from './person.ts';
 import type { IdentitySettings } from './settings.ts';
 
+type LinkRules = Pick<IdentitySettings, 'linkByEmail' | 'allowUnverified'>;
+
 /** Returns undefined if another user has the email. */
 async function create({ users, identities, audit }: Stores, email: string, person: Person) {
   const { name = email, issuer } = person;
@@ -33,17 +35,13 @@ async function linkByEmail({ users, identities, audit }: Stores, email: string, 
  * Returns the user linked to issuer and subject (OpenID Connect Core §5.7), else the user with the same email if
  * linking is allowed, else a new user. The user stays locked until the transaction ends. Rejects with IdentityFailure.
  */
-export async function findOrCreateUser(
-  stores: Stores,
-  person: Person,
-  { linkByEmail: linking, allowUnverified }: Pick<IdentitySettings, 'linkByEmail' | 'allowUnverified'>,
-): Promise<User> {
+export async function findOrCreateUser(stores: Stores, person: Person, rules: LinkRules): Promise<User> {
   await stores.identities.lock(person);
   const linked = await stores.identities.findUserId(person);
   const known = linked === undefined ? undefined : await stores.users.lock(linked);
   // An administrator may have unlinked the identity while this transaction waited for the lock.
   const isLinked = known && (await stores.identities.findUserId(person)) === known.id;
-  const user = isLinked ? known : await createOrLink(stores, person, linking, allowUnverified);
+  const user = isLinked ? known : await createOrLink(stores, person, rules);
   if (user.disabled) throw new IdentityFailure('identity_user_disabled', 'disabled', user.id);
   await stores.identities.updateEmail(person);
   return user;
@@ -55,24 +53,19 @@ export async function cancelIdentityLogins({ identityCodes, mfa }: Stores, userI
   await mfa.deleteIdentityLoginsOf(userId);
 }
 
-async function createOrLink(
-  stores: Stores,
-  person: Person,
-  linking: boolean,
-  allowUnverified: boolean,
-): Promise<User> {
+async function createOrLink(stores: Stores, person: Person, rules: LinkRules): Promise<User> {
   const { email, emailVerified } = person;
   if (email === undefined) {
     throw new IdentityFailure('identity_email_missing', 'neither the ID token nor userinfo has one');
   }
-  if (emailVerified || allowUnverified) {
+  if (emailVerified || rules.allowUnverified) {
     const created = await create(stores, email, person);
     if (created) return created;
   } else if (!(await stores.users.findByEmail(email))) {
     // Otherwise an attacker could create the account of a victim's address, and keep a link to it.
     throw new IdentityFailure('identity_email_unverified', 'the provider has not verified the address');
   }
-  if (linking && emailVerified) return linkByEmail(stores, email, person);
-  const reason = linking ? 'the address is not verified there' : 'IDENTITY_LINK_BY_EMAIL is false';
+  if (rules.linkByEmail && emailVerified) return linkByEmail(stores, email, person);
+  const reason = rules.linkByEmail ? 'the address is not verified there' : 'IDENTITY_LINK_BY_EMAIL is false';
   throw new IdentityFailure('identity_email_taken', reason);
 }

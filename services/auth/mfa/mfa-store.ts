@@ -60,19 +60,15 @@ export function createMfaStore(query: Database['query']) {
     remove: (userId: number) => affects('delete_totp', 'DELETE FROM auth.totp WHERE user_id = $1', [userId]),
 
     async addLogin(tokenHash: Buffer, { userId, first: factor }: PendingLogin): Promise<void> {
-      const origin = 'origin' in factor ? factor.origin : undefined;
+      const passwordHash = 'passwordHash' in factor ? factor.passwordHash : null;
+      const tempPasswordHash = 'tempPasswordHash' in factor ? factor.tempPasswordHash : null;
+      const origin: Partial<SessionOrigin> = 'origin' in factor ? factor.origin : {};
+      const { issuer = null, idToken = null, suborgs = null } = origin;
       const text = `INSERT INTO auth.mfa_login
                       (token_hash, user_id, password_hash, temp_password_hash, identity_issuer, id_token, suborgs)
                     VALUES ($1, $2, $3, $4, $5, $6, $7)`;
-      await run('add_mfa_login', text, [
-        tokenHash,
-        userId,
-        'passwordHash' in factor ? factor.passwordHash : null,
-        'tempPasswordHash' in factor ? factor.tempPasswordHash : null,
-        origin?.issuer ?? null,
-        origin?.idToken ?? null,
-        origin?.suborgs ?? null,
-      ]);
+      const values = [tokenHash, userId, passwordHash, tempPasswordHash, issuer, idToken, suborgs];
+      await run('add_mfa_login', text, values);
     },
 
     /** Returns the login if it has not expired. */
@@ -89,12 +85,10 @@ export function createMfaStore(query: Database['query']) {
     deleteLoginsOf: (userId: number) =>
       run('delete_mfa_logins_of_user', 'DELETE FROM auth.mfa_login WHERE user_id = $1', [userId]),
 
-    deleteIdentityLoginsOf: (userId: number) =>
-      run(
-        'delete_identity_mfa_logins',
-        'DELETE FROM auth.mfa_login WHERE user_id = $1 AND identity_issuer IS NOT NULL',
-        [userId],
-      ),
+    deleteIdentityLoginsOf(userId: number) {
+      const text = 'DELETE FROM auth.mfa_login WHERE user_id = $1 AND identity_issuer IS NOT NULL';
+      return run('delete_identity_mfa_logins', text, [userId]);
+    },
 
     /** Returns false if the login was completed meanwhile. */
     deleteLogin: (tokenHash: Buffer) =>

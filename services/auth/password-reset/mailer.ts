@@ -13,10 +13,7 @@ const mailMs = 25_000;
 export type Mailer = ReturnType<typeof createMailer>;
 
 /** Opens a connection for each mail, and waits for each reply of the server for at most `waitMs`. */
-export function createMailer(
-  { smtp, from }: Pick<NonNullable<MailSettings>, 'smtp' | 'from'>,
-  waitMs = 10_000,
-) {
+export function createMailer({ smtp, from }: Pick<MailSettings, 'smtp' | 'from'>, waitMs = 10_000) {
   const transport = createTransport({
     ...smtp,
     dnsTimeout: waitMs,

@@ -49,10 +49,9 @@ export const mailConfig = {
     ),
 };
 
-/** undefined: no mails are sent. */
-export type MailSettings = ReturnType<typeof mailSettings>;
+export type MailSettings = NonNullable<ReturnType<typeof mailSettings>>;
 
-/** Throws ConfigError if the settings are incomplete. */
+/** Returns undefined if no mails are sent. Throws ConfigError if the settings are incomplete. */
 export function mailSettings(config: z.output<z.ZodObject<typeof mailConfig>>) {
   if (!areAllSet(config, ['SMTP_URL', 'MAIL_FROM', 'PASSWORD_RESET_URL'])) return undefined;
   const { SMTP_URL, MAIL_FROM: from, PASSWORD_RESET_URL: resetUrl } = config;

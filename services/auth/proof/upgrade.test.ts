@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { createLogger, prepareDatabases } from '@content-platform/chassis';
 import { ROOT } from '../../../deploy/local/config.ts';
 import { withDatabase } from '../../../test/support/connections.ts';
-import { startRelease, unpackRelease, type ReleaseProcess } from '../../../test/support/releases.ts';
+import { startRelease, unpackRelease } from '../../../test/support/releases.ts';
 import { startProgram } from '../../../test/support/programs.ts';
 import { stack } from '../../../test/support/stack.ts';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
@@ -18,7 +18,6 @@ const email = 'ann@example.com';
 let folder: string;
 let own: TestDatabase;
 let roleUrl: string;
-const started = new Set<ReleaseProcess>();
 
 beforeAll(async () => {
   folder = await unpackRelease('eb38bc0');
@@ -26,7 +25,6 @@ beforeAll(async () => {
   roleUrl = Object.assign(new URL(own.url), { username: role, password: 'a-password-of-the-role' }).href;
 });
 afterAll(async () => {
-  for (const process of started) process.kill();
   await runSql(`DROP OWNED BY ${role}`);
   await own.drop();
   await runSql(`DROP ROLE ${role}`, stack().postgres);
@@ -37,14 +35,12 @@ function runSql(text: string, url = own.url) {
   return withDatabase(url, (client) => client.query<Record<string, unknown>>(text));
 }
 
-async function start(root: string, databaseUrl: string) {
-  const process = await startRelease(root, 'auth', {
+function start(root: string, databaseUrl: string) {
+  return startRelease(root, 'auth', {
     PUBLIC_URL: 'http://platform.test',
     DATABASE_URL: databaseUrl,
     AUTH_KEY_SECRET: keySecret,
   });
-  started.add(process);
-  return process;
 }
 type Auth = Awaited<ReturnType<typeof start>>;
 

@@ -19,8 +19,6 @@ export async function findCaller(users: UserStore, { id }: UserCaller): Promise<
 /** Throws 403 if the session has not proven its user in the last 15 minutes (ASVS 5.0 7.5.1). */
 export async function requireRecentLogin(sessions: SessionStore, caller: Caller): Promise<void> {
   if (caller.kind === 'user' && (await sessions.isRecent(caller.id, Number(caller.sessionId)))) return;
-  throw new HttpError(
-    'reauthentication_required',
-    'Log in again, or send your password to POST /api/reauthenticate.',
-  );
+  const message = 'Log in again, or send your password to POST /api/reauthenticate.';
+  throw new HttpError('reauthentication_required', message);
 }

@@ -6,10 +6,7 @@ const waitMs = 2_000;
 const freshMs = 1_000;
 
 /** Serves revocations and valid keys to every process. auth itself calls `read` twice a second, which finds news. */
-export function createRevocationFeed({
-  revocations,
-  signingKeys,
-}: Pick<Stores, 'revocations' | 'signingKeys'>) {
+export function createRevocationFeed({ revocations, signingKeys }: Stores) {
   const events = new EventEmitter().setMaxListeners(0);
   let newest = { last: 0, keys: [] as string[], version: '', readAt: -Infinity };
 

@@ -87,30 +87,19 @@ export function createSessionStore(query: Database['query']) {
   return {
     /** Opens a session with its first refresh token and returns its id. Call it in a transaction. */
     async open(session: NewSession, refreshTokenHash: Buffer): Promise<number> {
-      const { userId, device, address, mustChangePassword, endsAt, origin } = session;
+      const { userId, device, address, mustChangePassword, endsAt = null } = session;
+      const origin: Partial<SessionOrigin> = session.origin ?? {};
+      const { issuer = null, idToken = null, suborgs = null } = origin;
       const text = `INSERT INTO auth.session
                       (user_id, device, address, must_change_password, ends_at, identity_issuer, id_token, suborgs, identity_sid)
                     VALUES ($1, $2, $3, $4, least($5, now() + make_interval(days => $6)), $7, $8, $9, $10) RETURNING id::float8 AS id`;
-      const values = [
-        userId,
-        device,
-        address,
-        mustChangePassword,
-        endsAt ?? null,
-        lifetimeDays.total,
-        origin?.issuer ?? null,
-        origin?.idToken ?? null,
-        origin?.suborgs ?? null,
-        origin ? sidOf(origin.idToken) : null,
-      ];
+      const identity = [issuer, idToken, suborgs, idToken && sidOf(idToken)];
+      const values = [userId, device, address, mustChangePassword, endsAt, lifetimeDays.total, ...identity];
       const { id } = (await first<{ id: number }>('open_session', text, values))!;
       await this.addToken(id, refreshTokenHash);
-      await end(
-        userId,
-        `id IN (SELECT id FROM auth.session WHERE user_id = ANY ($1) AND ended_at IS NULL
-                ORDER BY last_used_at DESC, id DESC OFFSET $2)`,
-        maxSessions,
-      );
+      const surplus = `id IN (SELECT id FROM auth.session WHERE user_id = ANY ($1) AND ended_at IS NULL
+                              ORDER BY last_used_at DESC, id DESC OFFSET $2)`;
+      await end(userId, surplus, maxSessions);
       return id;
     },
 
@@ -234,13 +223,10 @@ export function createSessionStore(query: Database['query']) {
     },
 
     /** Ends those of the provider's session `sid` or without a known one; without `sid` all of this provider. */
-    endOfIdentity: (userIds: readonly number[], issuer: string, sid: string | undefined) =>
-      end(
-        userIds,
-        'identity_issuer = $2 AND ($3::text IS NULL OR identity_sid IS NULL OR identity_sid = $3)',
-        issuer,
-        sid ?? null,
-      ),
+    endOfIdentity(userIds: readonly number[], issuer: string, sid: string | undefined) {
+      const ofSid = '($3::text IS NULL OR identity_sid IS NULL OR identity_sid = $3)';
+      return end(userIds, `identity_issuer = $2 AND ${ofSid}`, issuer, sid ?? null);
+    },
 
     /** Ends sessions that began with a temporary password. */
     endTemporary: (userId: number) => end(userId, 'must_change_password'),

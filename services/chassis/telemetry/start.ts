@@ -68,16 +68,9 @@ function createSender() {
     const { name, attributes, failed, beganAt, endedAt, options } = span;
     const { epochMs } = span.trace;
     const linked = remoteSpanOf(options.link);
-    const sent = trace.getTracer('content-platform').startSpan(
-      name,
-      {
-        kind: kinds[options.kind],
-        attributes,
-        links: linked ? [{ context: linked }] : [],
-        startTime: epochMs + beganAt,
-      },
-      parentContext(span),
-    );
+    const links = linked ? [{ context: linked }] : [];
+    const begun = { kind: kinds[options.kind], attributes, links, startTime: epochMs + beganAt };
+    const sent = trace.getTracer('content-platform').startSpan(name, begun, parentContext(span));
     if (failed) sent.setStatus({ code: SpanStatusCode.ERROR });
     sent.end(epochMs + endedAt!);
   }

@@ -158,11 +158,6 @@ export function createTracer({ ratio, send, shutdown }: TracerOptions): Tracer {
     },
     active: () => active.getStore(),
     outside: (work) => active.exit(work),
-    async close() {
-      await withTimeout(
-        shutdown().catch(() => undefined),
-        closeTimeoutMs,
-      );
-    },
+    close: () => withTimeout(shutdown(), closeTimeoutMs).catch(() => undefined),
   };
 }

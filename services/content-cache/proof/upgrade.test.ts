@@ -17,7 +17,6 @@ let owner: pg.Pool;
 let redis: RedisServer;
 let tokens: Awaited<ReturnType<typeof createTestTokens>>;
 let roleUrl: string;
-const started = new Set<ReleaseProcess>();
 
 beforeAll(async () => {
   folder = await unpackRelease('eb38bc0');
@@ -26,15 +25,14 @@ beforeAll(async () => {
   roleUrl = Object.assign(new URL(own.url), { username: role, password: 'a-password-of-the-role' }).href;
 });
 afterAll(async () => {
-  for (const process of started) process.kill();
   await owner.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
   await owner.end();
   await Promise.all([own.drop(), redis.stop(), tokens.close()]);
   rmSync(folder, { recursive: true });
 });
 
-async function start(root: string, databaseUrl: string): Promise<ReleaseProcess> {
-  const process = await startRelease(root, 'content-cache', {
+function start(root: string, databaseUrl: string): Promise<ReleaseProcess> {
+  return startRelease(root, 'content-cache', {
     PUBLIC_URL: tokens.issuer,
     DATABASE_URL: databaseUrl,
     REDIS_URL: redis.url,
@@ -42,8 +40,6 @@ async function start(root: string, databaseUrl: string): Promise<ReleaseProcess>
     AUTH_INTERNAL_URL: tokens.authUrl,
     SERVICE_SECRET: 'a-service-secret-that-no-auth-knows',
   });
-  started.add(process);
-  return process;
 }
 
 /** Changes records as a content server of the earlier release does, and announces each change. */

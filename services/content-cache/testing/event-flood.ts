@@ -43,8 +43,6 @@ export function createFlood(sql: TestStores['sql'], kafka: TestKafka, events: nu
   const producer = kafka.kafka.producer({ allowAutoTopicCreation: false });
   /** By partition, in the order of their offsets. */
   const announced: Announced[][] = Array.from({ length: PARTITIONS }, () => []);
-  let sent = 0;
-  let sentAgain = 0;
 
   async function commit(changed: ChangedRecord[]): Promise<Map<string, number>> {
     const rows = await sql<{ model: Model; id: string; version: string }>(
@@ -71,7 +69,7 @@ export function createFlood(sql: TestStores['sql'], kafka: TestKafka, events: nu
       'the broker accepted the events',
       () =>
         producer.send({ topic: kafka.topic, acks: -1, messages }).catch((error: unknown) => {
-          sentAgain += messages.length;
+          flood.sentAgain += messages.length;
           throw error;
         }),
       300_000,
@@ -88,28 +86,25 @@ export function createFlood(sql: TestStores['sql'], kafka: TestKafka, events: nu
           version: versions.get(`${event.model}:${event.id}`)!,
         });
     }
-    sent += numbers.length;
+    flood.sent += numbers.length;
   }
 
-  return {
+  const flood = {
     announced,
-    get sent() {
-      return sent;
-    },
+    sent: 0,
     /** events of batches whose reply was lost: the topic may have them twice */
-    get sentAgain() {
-      return sentAgain;
-    },
+    sentAgain: 0,
     async run(perSecond: number): Promise<void> {
       await producer.connect();
       const began = performance.now();
       for (let first = 0; first < events; first += BATCH) {
         await sendBatch(Array.from({ length: Math.min(BATCH, events - first) }, (_, index) => first + index));
-        await sleep(Math.max(0, began + (1_000 * sent) / perSecond - performance.now()));
+        await sleep(Math.max(0, began + (1_000 * flood.sent) / perSecond - performance.now()));
       }
       await producer.disconnect();
     },
   };
+  return flood;
 }
 
 export async function readLog(kafka: TestKafka) {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { killed } from '../../../test/support/server.ts';
 import type { TestServiceOptions } from './service.ts';
 
 const main = fileURLToPath(new URL('service-process.ts', import.meta.url));
@@ -23,16 +23,11 @@ export function startKilledService(
       if (entry['message'] === 'joined the consumer group') state.hasJoined = true;
       onLine(entry);
     });
-    const exited = once(child, 'exit');
-    return { state, kill: () => child.kill('SIGKILL'), exited };
+    return { state, kill: () => killed(child) };
   }
   let current = start();
   const killOnExit = () => void current.kill();
   process.once('exit', killOnExit);
-  async function kill(): Promise<void> {
-    current.kill();
-    await current.exited;
-  }
   return {
     /** The start of the current process, by performance.now(). */
     startedAt: () => current.state.startedAt,
@@ -41,12 +36,12 @@ export function startKilledService(
     hasJoined: () => current.state.hasJoined,
     /** Kills the process with SIGKILL and starts another one. */
     async killAndReplace(): Promise<void> {
-      await kill();
+      await current.kill();
       current = start();
     },
     async stop(): Promise<void> {
       process.removeListener('exit', killOnExit);
-      await kill();
+      await current.kill();
     },
   };
 }

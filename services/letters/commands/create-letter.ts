@@ -5,21 +5,13 @@ import { createLetterStore, type NewLetter } from '../letter-store.ts';
 import { commandActor } from '../letters.ts';
 import type { FindUser } from '../users.ts';
 
-type Webform = NewLetter['webforms'][number];
-
 const { title, webforms: webformList } = contract.body.schema.shape;
 
-function webformOf(given: string): Webform {
+function webformOf(given: string): NewLetter['webforms'][number] {
   const [, digits, required] = /^([1-9]\d{0,15})(:required)?$/.exec(given) ?? [];
   const webform_id = Number(digits);
   if (Number.isSafeInteger(webform_id)) return { webform_id, required: required !== undefined };
   throw new Error(`--webform must be an id, or an id and :required, not ${given}.`);
-}
-
-function webformsOf(given: readonly string[]): Webform[] {
-  const { data, error } = webformList.safeParse(given.map(webformOf));
-  if (error) throw new Error(error.issues[0]!.message);
-  return data;
 }
 
 interface CreateLetterDeps {
@@ -39,7 +31,8 @@ export async function createLetter(args: string[], { open, findUser }: CreateLet
     throw new Error('Give EMAIL-or-USER-ID and TITLE; a title of several words in quotes.');
   }
   if (!title.safeParse(name).success) throw new Error('TITLE must have 1 to 200 visible characters.');
-  const webforms = webformsOf(values.webform);
+  const { data: webforms, error } = webformList.safeParse(values.webform.map(webformOf));
+  if (error) throw new Error(error.issues[0]!.message);
   const userId = await findUser(/^\d+$/.test(whom) ? { id: whom } : { email: whom });
   if (userId === undefined) throw new Error(`User ${whom} was not found.`);
   const database = await open();

@@ -4,7 +4,7 @@ import type { FileStore } from '../file-store.ts';
 import { fileNotFound, keysOf, mediaFile } from '../media-file.ts';
 import type { Store } from '../stores/store.ts';
 
-interface MediaDeps {
+export interface MediaDeps {
   files: FileStore;
   store: Store;
   publicUrl: string;

@@ -1,9 +1,9 @@
-import { etagOf, HttpError, matchesIfNoneMatch, type Handler, type Logger } from '@content-platform/chassis';
+import { etagOf, HttpError, matchesIfNoneMatch, type Handler } from '@content-platform/chassis';
 import type { readVariant as contract } from '@content-platform/contract';
-import type { Store } from '../stores/store.ts';
 import { disposition, webpName } from '../file-name.ts';
-import type { File, FileStore } from '../file-store.ts';
+import type { File } from '../file-store.ts';
 import { keyOf, fileNotFound } from '../media-file.ts';
+import type { MediaDeps } from './media.ts';
 
 /**
  * Parses a Range header for a file of `size` bytes (RFC 9110 §14.2). Returns undefined for the whole file: without a
@@ -44,13 +44,7 @@ function contentHeaders({ mime, name }: File): Record<string, string> {
   };
 }
 
-interface ReadVariantDeps {
-  files: FileStore;
-  store: Store;
-  logger: Logger;
-}
-
-export function readVariant({ files, store, logger }: ReadVariantDeps): Handler<typeof contract> {
+export function readVariant({ files, store, logger }: MediaDeps): Handler<typeof contract> {
   return async ({ params, caller, header, signal }) => {
     const file = await files.find(caller.id, params.id);
     const variant = file?.variants.find(({ name }) => name === params.variant);

@@ -12,14 +12,14 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { imageVariants, upload as contract } from '@content-platform/contract';
 import { cleanName } from '../file-name.ts';
-import type { File, FileStore, NewFile } from '../file-store.ts';
+import type { File, NewFile } from '../file-store.ts';
 import { keyOf, keysOf, mediaFile, namesOf } from '../media-file.ts';
 import type { UploadMetrics, UploadOutcome } from '../metrics.ts';
 import type { Outcome, Refusal } from '../processing/job.ts';
 import type { Pool } from '../processing/pool.ts';
 import { receiveFile, type ReceivedFile } from '../receive-file.ts';
-import type { Store } from '../stores/store.ts';
 import type { Workspace } from '../workspace.ts';
+import type { MediaDeps } from './media.ts';
 
 /** Returns a function that gives an upload of a user one of `max` slots, `maxPerUser` for each user, if one is free. */
 function perUserLimit(max: number, maxPerUser: number): (userId: number) => Release | undefined {
@@ -40,14 +40,11 @@ function perUserLimit(max: number, maxPerUser: number): (userId: number) => Rele
   };
 }
 
-export interface UploadDeps {
-  files: FileStore;
-  store: Store;
+export interface UploadDeps extends MediaDeps {
   pool: Pool;
   workspace: Workspace;
   idempotency: Idempotency;
   uploadMetrics: UploadMetrics;
-  publicUrl: string;
 }
 
 /** Maximum number of concurrent uploads. Each may be a file on the disk and a slow client. */

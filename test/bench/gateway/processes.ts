@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { ROOT } from '../../../deploy/local/config.ts';
 import { bareEnvironment } from '../../support/processes.ts';
+import { killed } from '../../support/server.ts';
 
 const children: ChildProcess[] = [];
 
@@ -42,12 +43,5 @@ process.once('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 export async function stopAll(): Promise<void> {
-  const running = children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
-  await Promise.all(
-    running.map((child) => {
-      const gone = once(child, 'exit');
-      child.kill('SIGKILL');
-      return gone;
-    }),
-  );
+  await Promise.all(children.map(killed));
 }
