@@ -75,7 +75,7 @@ export function createGateway(options: GatewayOptions) {
     metrics,
     corsHeaders,
     drainMs: timeouts.drain,
-    // A malformed head is refused even under overload, because it ends its connection.
+    // A malformed head gets its 400 even under overload, because this reply ends the connection.
     isExempt: (request) => request.url === health.path || head.isMalformed(request),
     areConnectionsShared: options.trustedProxies.length > 0,
   });

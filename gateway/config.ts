@@ -13,7 +13,7 @@ import {
 
 const origins = 'origins such as https://app.example.com, separated by commas';
 const networks = 'networks such as 10.0.0.0/8, separated by commas';
-/** Addresses are compared as IPv4, also if a socket has them as IPv6. */
+/** Refuses IPv4 networks written as IPv6: clients' addresses are converted to IPv4, so none of them would match. */
 const isNetwork = (value: string) => ipaddr.isValidCIDR(value) && !/^::ffff:/i.test(value);
 const scale = 'a number from 0 to 1000 with at most three decimals';
 const httpUrl = 'an address starting with http://, with a port up to 64535';

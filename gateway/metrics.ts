@@ -47,7 +47,7 @@ export function createGatewayMetrics(
     rateLimited.inc({ route }, 0);
     slowRequests.inc({ route }, 0);
     latencyLimit.set({ method, route, class: latencyClass }, latencyLimits[latencyClass]);
-    // `responses` has no failures, and the alerts on them would miss the first of each route. Most are 503.
+    // Without a series at 0, alerts would miss a route's first failure. `responses` has no failures; most are 503.
     metrics.requestDuration.zero({ service: metrics.service, method, route, status: '503' });
     if (latencyClass !== 'upload') continue;
     for (const status of Object.keys(responses))

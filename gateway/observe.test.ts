@@ -66,6 +66,21 @@ test('stores no row for a fast request, also if its refused body is drained slow
   expect(fixture.gateway.slow).toEqual([]);
 });
 
+test('stores no row for a file that its client receives slowly', async () => {
+  let finish: () => unknown = () => undefined;
+  fixture.upstream.answer = (_request, response) => {
+    response.write('the first part');
+    finish = () => response.end();
+  };
+  const file = await ask('/api/media/12/large');
+  fixture.skipTime(2 * slowRequestMs);
+  finish();
+  await file.text();
+  const isLogged = () => fixture.gateway.log.join('').includes('/api/media/:id/:variant');
+  await until('the request has ended', isLogged);
+  expect(fixture.gateway.slow).toEqual([]);
+});
+
 test('observes durations only under path templates, with all series from the start', async () => {
   await (await ask('/api/content/webform/12')).text();
   await (await ask('/api/nothing/12')).text();

@@ -114,7 +114,7 @@ export function createObserver({ metrics, logger, slowLog, slowRequestMs }: Obse
         ...parseServerTiming(context.serverTiming),
       });
     };
-    // The event itself is in the trace of the request that opened the connection to the service.
+    // Without inSpan, `report` could log in the trace of the request that opened the connection to the service.
     onFinished(response, () => inSpan(context.span, report));
   };
 }

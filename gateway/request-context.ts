@@ -27,7 +27,7 @@ export interface RequestContext {
   /** performance.now() when the last byte of an upload was read. */
   bodyEndedAt?: number;
   serverTiming?: string;
-  /** performance.now() when a reply was written whose request body is still being drained. */
+  /** performance.now() when the head of a file was written, or a reply whose request body is still being drained. */
   answeredAt?: number;
   /** The callbacks of onFinished(). */
   callbacks?: Set<() => void>;
@@ -44,12 +44,12 @@ export type Step = (
 ) => boolean | void | Promise<boolean | void>;
 
 /**
- * Calls `done` when the reply was sent or its connection has closed, unless `response.destroyed` already. All
+ * Calls `done` when the reply was sent or its connection has closed; never if `response.destroyed` is true already. All
  * callbacks of a response share one listener. Returns a function that cancels the call.
  */
 export function onFinished(response: GatewayResponse, done: () => void): () => void {
   const { locals: context } = response;
-  // Not in a WeakMap: V8 treats its values as reachable until a full collection, and they refer to the response.
+  // Not a WeakMap of sets: V8 treats its values as reachable until a full collection, and they refer to the response.
   if (!context.callbacks) {
     const all = (context.callbacks = new Set());
     response.once('close', () => {

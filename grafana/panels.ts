@@ -55,7 +55,7 @@ interface Panel {
   datasource(source: typeof prometheus): this;
 }
 
-const about = <P extends Panel>(
+const withTexts = <P extends Panel>(
   panel: P,
   { title, description, unit = 'short' }: PanelTexts,
   source = prometheus,
@@ -66,7 +66,7 @@ const newest = () => new ReduceDataOptionsBuilder().calcs(['lastNotNull']);
 /** A line chart over time. A goal is a dashed line. */
 export function series(asking: Asking): SeriesPanel {
   const style = asking.goal ? GraphThresholdsStyleMode.Dashed : GraphThresholdsStyleMode.Off;
-  return about(new SeriesPanel(), asking)
+  return withTexts(new SeriesPanel(), asking)
     .min(0)
     .thresholds(thresholds(asking.goal))
     .thresholdsStyle(new GraphThresholdsStyleConfigBuilder().mode(style))
@@ -77,7 +77,7 @@ export function series(asking: Asking): SeriesPanel {
 }
 
 const tile = (asking: Asking & { goal: Goal }): StatPanel =>
-  about(new StatPanel(), asking)
+  withTexts(new StatPanel(), asking)
     .thresholds(thresholds(asking.goal))
     .colorMode(BigValueColorMode.Background)
     .reduceOptions(newest());
@@ -99,7 +99,7 @@ export function ranking(asking: Asking): BarPanel {
   const largest = Object.fromEntries(
     Object.entries(asking.queries).map(([legend, expr]) => [legend, `topk(10, ${expr})`]),
   );
-  return about(new BarPanel(), asking)
+  return withTexts(new BarPanel(), asking)
     .min(0)
     .thresholds(thresholds(asking.goal))
     .orientation(VizOrientation.Horizontal)
@@ -113,7 +113,7 @@ export function ranking(asking: Asking): BarPanel {
 /** Rows of the logs database: columns whose name ends in `ms` are milliseconds, `trace` leads to the trace. */
 export function rows({ query, ...panel }: PanelTexts & { query: string }): TablePanel {
   const links = [{ title: 'Show the trace', url: traceAddress() }];
-  return about(new TablePanel(), panel, logs)
+  return withTexts(new TablePanel(), panel, logs)
     .overrideByRegexp('/ms$/', [{ id: 'unit', value: 'ms' }])
     .overrideByName('trace', [{ id: 'links', value: links }])
     .withTarget(sqlQuery(query))

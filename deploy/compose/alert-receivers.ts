@@ -10,7 +10,7 @@ export interface Receivers {
   mailFrom?: string | undefined;
 }
 
-/** @throws Error that names the setting and what is allowed, without the value, a secret. A lone % cannot be decoded. */
+/** Parses a URL; a lone % cannot be decoded. @throws Error with the name of the setting, not with its secret value */
 function parse(name: string, value: string, ...protocols: string[]): URL {
   if (/\s|%(?![\da-f]{2})/i.test(value) || !protocols.includes(URL.parse(value)?.protocol ?? ''))
     throw new Error(`${name} must contain one URL that starts with ${protocols.join('// or ')}//`);

@@ -69,12 +69,13 @@ async function run(args: string[]): Promise<void> {
   const owner = ownerOf(command);
   // An unknown command needs no database.
   if (owner === undefined) return runCommand('auth', args);
-  const named = readLauncherConfig().external.databaseUrl;
+  const { databaseUrl } = readLauncherConfig().external;
   const file = stackFilePath();
-  const stack = named === undefined ? readStack(file) : readJson<Stack>(file);
-  // DATABASE_URL may name another database than that of the running stack.
-  if (!stack || (named !== undefined && platformUrl(named) !== stack.postgres))
-    return runCommand(owner, args, { DATABASE_URL: named! });
+  // Without DATABASE_URL a stack must be running: otherwise readStack throws.
+  const stack = databaseUrl === undefined ? readStack(file) : readJson<Stack>(file);
+  // The settings of a stack do not apply to another database, which DATABASE_URL names.
+  if (!stack || (databaseUrl !== undefined && platformUrl(databaseUrl) !== stack.postgres))
+    return runCommand(owner, args, { DATABASE_URL: databaseUrl! });
   const secretsFile = join(dirname(file), 'secrets.json');
   if (command === 'rotate-key-secret') return rotateStackSecret(args, stack.postgres, secretsFile);
   const secrets = readSecrets(secretsFile);

@@ -70,6 +70,7 @@ async function run(given: Command): Promise<void> {
   const settings = readSettings();
   if (given.action === 'cleared')
     return console.log((await clearsOf(settings, given.model!, given.ids[0]!)).join('\n'));
+  // TypeScript has narrowed `given.action` but not `given`.
   const command: Change = { ...given, action: given.action };
   const announcer = await announcers[command.via](settings);
   const records = openRecords(settings.database);

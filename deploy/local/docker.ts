@@ -19,6 +19,7 @@ interface Container {
   name: string;
   image: string;
   port: number;
+  /** The port in the container to which `port` of this machine leads. */
   inside: number;
   env?: Record<string, string>;
   command?: string[];

@@ -10,8 +10,8 @@ export function readSecrets(file: string): Secrets {
 
 /**
  * Rotates the secret that encrypts the keys. Three steps make this crash-safe: store the next secret, encrypt the keys
- * with it, then replace the old secret. A second run continues an interrupted one, because the command of the first may
- * still be running; it has no effect if the other run has replaced the secret.
+ * with it, then replace the old secret. A run that finds a next secret uses it, because the run that stored it may have
+ * encrypted the keys already. Of two runs at the same time, the first to finish replaces the old secret.
  * @param encrypt runs `rotate-key-secret`; if it returns false, the secret stays
  */
 export async function rotateKeySecret(

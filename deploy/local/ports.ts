@@ -17,8 +17,8 @@ export async function isReady(url: string): Promise<void> {
 }
 
 /**
- * Returns a free port below the ephemeral range, and none of `reserved`. While the server restarts, the system cannot
- * assign its port to another socket, for example to a client of the server, which would then connect to itself.
+ * Returns a free port other than `reserved`. It is below the ephemeral range: from there, the system could assign the
+ * port of a server that restarts to another socket, for example to a client, which would then connect to itself.
  */
 export async function freePort(reserved: readonly number[] = []): Promise<number> {
   for (;;) {

@@ -53,7 +53,7 @@ function createLinks(native: string): void {
  * PostgreSQL refuses to run as root. Root therefore switches to the data's owner or the user `nobody`. It keeps one
  * capability, to enter folders that are closed to other users, such as a clone under /root.
  */
-function asUser(data: string, command: string, args: string[]): { command: string; args: string[] } {
+function withoutRoot(data: string, command: string, args: string[]): { command: string; args: string[] } {
   if (process.getuid?.() !== 0) return { command, args };
   if (process.platform !== 'linux')
     throw new Problem('PostgreSQL does not run as root: start this as another user.');
@@ -131,7 +131,7 @@ export async function preparePostgres(context: ServerContext): Promise<{ spec: P
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const spec: ProcessSpec = {
     name: 'postgres',
-    ...asUser(data, server, ['-D', data, '-p', String(port), ...flags]),
+    ...withoutRoot(data, server, ['-D', data, '-p', String(port), ...flags]),
     cwd: data,
     ready: () => connects(url),
     readyWithinMs: 60_000,
@@ -165,7 +165,7 @@ async function initialize(native: string, data: string, state: State, signal: Ab
   try {
     const flags = ['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--no-instructions', '--no-sync'];
     const args = ['-D', unfinished, '-U', owner, `--pwfile=${passwordFile}`, ...flags];
-    const run = asUser(unfinished, join(native, 'bin', 'initdb'), args);
+    const run = withoutRoot(unfinished, join(native, 'bin', 'initdb'), args);
     const limits = { signal, cwd: unfinished, within: 120_000 };
     const { code, output } = await runCommand(run.command, run.args, limits);
     if (code !== 0) throw new Problem(`initdb could not create ${data}.`, lastLines(output));

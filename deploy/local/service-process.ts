@@ -56,8 +56,8 @@ export function portsOf({ port }: Service, gatewayPort: number): [number, number
 /** Returns the URLs of every service for stack.json. */
 export function addressesOf(gatewayPort: number, pidOf: (name: string) => number = () => 0) {
   const addresses = services.map((service) => {
-    const [open, internal] = portsOf(service, gatewayPort);
-    return [service.name, { public: at(open), internal: at(internal), pid: pidOf(service.name) }] as const;
+    const [port, internal] = portsOf(service, gatewayPort);
+    return [service.name, { public: at(port), internal: at(internal), pid: pidOf(service.name) }] as const;
   });
   return { gateway: at(gatewayPort), services: Object.fromEntries(addresses) };
 }
@@ -124,14 +124,14 @@ async function finishRotation(database: string, secretsFile: string): Promise<vo
 export function serviceSpec(
   service: Service,
   gatewayPort: number,
-  stores: Omit<ServiceContext, 'urlOf'>,
+  context: Omit<ServiceContext, 'urlOf'>,
   portOverrides: Readonly<Record<string, number>> = {},
 ): ProcessSpec {
   const { name } = service;
   const [port, internal] = portsOf(service, gatewayPort);
   const urlOf: ServiceContext['urlOf'] = (other, listener) => {
-    const open = portOverrides[other] ?? portsOf(serviceOf(other), gatewayPort)[0];
-    return at(listener === 'public' ? open : open + internalPortOffset);
+    const publicPort = portOverrides[other] ?? portsOf(serviceOf(other), gatewayPort)[0];
+    return at(listener === 'public' ? publicPort : publicPort + internalPortOffset);
   };
   return {
     name,
@@ -143,14 +143,14 @@ export function serviceSpec(
       HOST,
       PORT: String(port),
       PUBLIC_URL: at(gatewayPort),
-      ...environmentOf(service, { ...stores, urlOf }),
+      ...environmentOf(service, { ...context, urlOf }),
     }),
     async prepare() {
-      if (name === 'auth') await finishRotation(stores.postgres, stores.secretsFile);
+      if (name === 'auth') await finishRotation(context.postgres, context.secretsFile);
     },
     ready: () => isReady(`${at(internal)}/health/ready`),
     readyWithinMs: 60_000,
-    // The whole stack stops, so no gateway has to notice first.
+    // After SIGTERM a process serves until gateways have noticed. Here the whole stack stops.
     stopSignal: 'SIGINT',
   };
 }

@@ -160,15 +160,15 @@ export async function startStack(options: StackOptions) {
   rmSync(stackFile, { force: true });
   try {
     const { stores, credentials } = await start();
-    const readStack = (): Stack => ({ ...addressesOf(gatewayPort, processes.pidOf), ...stores });
+    const currentStack = (): Stack => ({ ...addressesOf(gatewayPort, processes.pidOf), ...stores });
     return {
-      stack: readStack,
-      contentServer: { ...credentials, gateway: readStack().gateway, kafka: stores.kafka },
+      stack: currentStack,
+      contentServer: { ...credentials, gateway: currentStack().gateway, kafka: stores.kafka },
       /** Writes stack.json and Prometheus' targets, now and after each restart of a process. Then the logs are shown. */
       publish(): void {
         publish = () => {
-          writePrivate(stackFile, readStack());
-          writePrivate(state.path(PROMETHEUS_TARGETS), prometheusTargets(readStack()));
+          writePrivate(stackFile, currentStack());
+          writePrivate(state.path(PROMETHEUS_TARGETS), prometheusTargets(currentStack()));
         };
         publish();
       },
@@ -184,14 +184,16 @@ export async function startStack(options: StackOptions) {
 
 type AsUser = NonNullable<ServiceContext['asUser']>;
 
-/** Database roles belong to the whole server, so their names begin with the database's. */
+/**
+ * Returns a function that puts a service's user and password into the URL of a store. Database roles belong to the
+ * whole server, so their names begin with the database's.
+ */
 function createAsUser(platform: string, { redisUrl }: External, secrets: Secrets): AsUser {
   const database = new URL(platform).pathname.slice(1);
   return (name, url) => {
-    if (url === '') return url;
     const own = new URL(url);
     const isRedis = own.protocol.startsWith('redis');
-    // The user's own Redis has no such users. A test may have put a proxy in front of it.
+    // The user's own Redis has no such users. `url` may be a test's proxy in front of it, so it is not compared.
     if (isRedis && redisUrl) return url;
     own.username = isRedis ? name : `${database}_${name}`.replaceAll('-', '_');
     own.password = derivedSecret(secrets, `${isRedis ? 'redis' : 'role'} ${name}`);

@@ -76,6 +76,13 @@ test('starts a process, keeps its log, and stops it', async () => {
   expect(readFileSync(join(folder, 'logs', 'child.log.old'), 'utf8')).toBe('up\n');
 });
 
+test('writes its log again after writing failed, as on a full disk', async () => {
+  rmSync(join(folder, 'logs'), { recursive: true });
+  await supervised(`${server} setInterval(() => console.log('later'), 10);`).start();
+  mkdirSync(join(folder, 'logs'));
+  await until('it is written', () => readFileSync(join(folder, 'logs/child.log'), 'utf8').includes('later'));
+});
+
 test('kills a process that ignores its stop signal', async () => {
   const child = supervised(deaf);
   await child.start();

@@ -53,8 +53,9 @@ export function supervise(spec: ProcessSpec, context: SupervisorContext) {
   const logFile = state.path('logs', `${name}.log`);
   // Keeps the log of the previous run, which may be the run that crashed.
   if (existsSync(logFile)) renameSync(logFile, `${logFile}.old`);
-  const log = createWriteStream(logFile, { mode: 0o600 });
-  log.on('error', () => {}); // a full disk must not end the run
+  // A full disk must not end the run. It ends the stream, so that the next line opens another one.
+  const openLog = () => createWriteStream(logFile, { flags: 'a', mode: 0o600 }).on('error', () => {});
+  let log = openLog();
   const lines: string[] = [];
   let child: ChildProcess | undefined;
   let ended = Promise.resolve('');
@@ -66,6 +67,7 @@ export function supervise(spec: ProcessSpec, context: SupervisorContext) {
   const killGroup = (): void => sendSignal(-(child?.pid ?? 0), 'SIGKILL');
 
   function keepLine(line: string): void {
+    if (log.errored) log = openLog();
     log.write(`${line}\n`);
     lines.push(line);
     if (lines.length > keptLines) lines.shift();

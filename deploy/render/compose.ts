@@ -36,9 +36,10 @@ ${linesOf(service, () => true)}    volumes: ['${service.name}-secrets:/run/secre
 /** Adds the containers of missing services. They are edited by hand afterwards, for example with more settings. */
 export function addContainers(found: string): string {
   const isThere = (text: string, name: string) => `\n${text}`.includes(`\n  ${name}:\n`);
+  // From the last service to the first, so that the service after a missing one is there already.
   return services.toReversed().reduce((text, service, index, reversed) => {
     if (isThere(text, service.name)) return text;
-    const next = reversed.slice(0, index).findLast(({ name }) => isThere(text, name));
+    const next = reversed[index - 1];
     const container = newContainer(service);
     return next ? text.replace(`\n  ${next.name}:\n`, (place) => container + place) : text + container;
   }, found);

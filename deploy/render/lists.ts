@@ -11,7 +11,7 @@ export type List = readonly [file: string, pattern: RegExp, list: (found: string
 const names = services.map(({ name }) => name);
 const secret = services.filter(({ hasSecret }) => hasSecret).toSorted((a, b) => (a.name < b.name ? -1 : 1));
 const secretNames = secret.map(({ name }) => name);
-const postgresNames = secret.filter(({ stores }) => stores.join() === 'postgres').map(({ name }) => name);
+const onlyPostgres = secret.filter(({ stores }) => stores.join() === 'postgres').map(({ name }) => name);
 
 export const linesOf = <T>(items: readonly T[], line: (item: T) => string) => items.map(line).join('');
 
@@ -99,9 +99,9 @@ export const lists: readonly List[] = [
   [kubernetes, /(?<=`service-secrets`: `)[^`]*/, () => each(secretNames, '%:<service-secret of %>', ',')],
   [kubernetes, /(?<=for name in key-secret )[^;]*(?=; do)/, () => each(secretNames, '%-secret', ' ')],
   [kubernetes, /(?<=echo ").*(?=" > service-secrets)/, () => each(secretNames, '%:$(cat %-secret)', ',')],
-  [kubernetes, /(?<=for name in )[^;]*(?=; do\n.*=\$name-secret)/, () => postgresNames.join(' ')],
+  [kubernetes, /(?<=for name in )[^;]*(?=; do\n.*=\$name-secret)/, () => onlyPostgres.join(' ')],
   ['deploy/compose/edge.yml', /( {2}\S+: \*public\n)+/, () => each(names.slice(1), '  %: *public\n')],
   [architecture, /(?<=auth & cc\[content-cache\] & ).*/, () => names.slice(3).join(' & ')],
-  [architecture, /(?<=auth & cc & ).*(?= --> pg)/, () => postgresNames.join(' & ')],
+  [architecture, /(?<=auth & cc & ).*(?= --> pg)/, () => onlyPostgres.join(' & ')],
   [architecture, /(?<=\| Process \|.*\n.*\n)(\| .*\n)+/, addRows],
 ];

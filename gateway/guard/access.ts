@@ -160,7 +160,10 @@ function readBody(request: GatewayRequest, maxBytes: number): Promise<Buffer> {
   });
 }
 
-/** Counts a streamed body. It is destroyed with 413 or 400 (disconnected); the request stays readable for a reply. */
+/**
+ * Returns the body as a stream that fails with 413 if it is too large, and with 400 if the client disconnects. After a
+ * 413 the request stays readable, so that the client gets the reply.
+ */
 function countBody(request: GatewayRequest, maxBytes: number): Duplex {
   let bytes = 0;
   const counted = new Transform({
@@ -198,6 +201,7 @@ export function createBodyLimit(): Step {
     const { body } = context.endpoint!;
     if (!body) throw new HttpError('malformed_request', 'The endpoint accepts no body.');
     if (checkBodyHeaders(request, body) !== 'multipart') {
+      // The client has disconnected, so no further event of the request would come.
       if (response.destroyed) return false;
       if (Math.min(body.maxBytes, Number(request.headers['content-length'] ?? Infinity)) > largeBytes) {
         const release = large.tryAcquire();

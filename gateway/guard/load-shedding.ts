@@ -36,7 +36,7 @@ interface LoadSheddingOptions {
 const overloadedMessage = 'The server is overloaded. Wait for the number of seconds in Retry-After.';
 const overloaded = new HttpError('overloaded', overloadedMessage, { headers: { 'Retry-After': '1' } });
 
-/** Measures the rate at which requests leave the queue, in turns of the event loop after which others still wait. */
+/** Measures the rate at which requests leave the queue. Only turns of the event loop after which others wait count. */
 function createRateMeter() {
   let rate = firstRate;
   let begun = 0;
@@ -114,7 +114,7 @@ export function createRestingConnections(room: () => number) {
       const refusal = {};
       latest.set(socket, refusal);
       const wasJustWoken = woken.has(socket);
-      // Not earlier: Node reads on when a reply is finished.
+      // The pause must follow the end of the reply, because Node then resumes reading.
       response.once('close', () => {
         if (socket.destroyed || socket.writableEnded || latest.get(socket) !== refusal) return;
         socket.pause();
@@ -155,14 +155,14 @@ export function createLoadShedding(options: LoadSheddingOptions) {
     begin(response, arrivedAt);
   }
 
-  /** Begins the next requests after the replies that have arrived in this turn. */
+  /** Begins the next requests after this turn of the event loop has handled the replies that arrived from services. */
   function schedule(): void {
     if (isScheduled) return;
     isScheduled = true;
     const start = performance.now();
     setImmediate(() => {
       isScheduled = false;
-      // The first turn of a burst is short, because it contains no replies.
+      // Only turns after a full turn count: the first turn of a burst is short, as it contains no services' replies.
       if (wasFull && queue.length > 0) rate.note(performance.now() - start);
       begun = 0;
       while (begun < maxPerTurn && queue.length > 0) {

@@ -14,7 +14,7 @@ import { rateLimitAddress } from './head.ts';
 import { createExactLimiter, createRateLimits, maxInFlight } from './rate-limit.ts';
 
 const fixture = useTestGateway();
-const redis = useStarted(startRedis, ({ stop }) => stop());
+const redis = useStarted(startRedis);
 beforeEach(async () => void (await redis.admin.flushall()));
 
 /** Starts a gateway that is connected to Redis; addresses come from X-Forwarded-For. */

@@ -138,6 +138,7 @@ export function createSyncedLimiters(redis: RedisClient, breaker: Breaker) {
           if (count.known < requests && counts.get(subject) === count) counts.delete(subject);
           return;
         }
+        // Once more in 200 ms: for requests that arrive until then, for a retry, or to delete the count.
         syncLater(sync);
         if (!breaker.allows()) return;
         [count.pending, count.sending] = [0, added];

@@ -39,13 +39,13 @@ function answer(socket: Duplex, error: HttpError, drainMs: number): void {
 /** Sends the error envelope for malformed heads, timeouts and CONNECT. `refuse` answers requests with a good head. */
 export function answerProtocolErrors(server: Server, logger: Logger, drainMs: number, refuse: Refuse): void {
   const pending: readonly AnyResponse[] = repliesOf(server);
-  /** The parser reports each later chunk of a malformed connection as another error, which drains the connection. */
+  /** Connections whose first error was handled. The parser discards each later chunk and reports another error. */
   const answered = new WeakSet<Duplex>();
 
   /** A connection has several unfinished replies if the client pipelines requests. */
   const lastPending = (socket: Duplex) => pending.findLast(({ req }) => req.socket === socket);
 
-  /** Sends the error after all earlier replies: otherwise the client would read it as the reply to an earlier request. */
+  /** Ends the connection after its pending replies. Sends no error: a client could take it for one of them. */
   function endAfter(response: ServerResponse, socket: Duplex): void {
     response.once('finish', () => end(socket, drainMs));
   }

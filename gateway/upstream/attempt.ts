@@ -132,6 +132,8 @@ function passHeaders(attempt: Attempt, status: number, headers: IncomingHttpHead
     return false;
   }
   attempt.state = 'replying';
+  // The rest of a file takes as long as the client's network.
+  if (context.endpoint?.responses[status]?.contentType) context.answeredAt = performance.now();
   timer.refresh();
   return true;
 }
@@ -156,7 +158,7 @@ function handleError(attempt: Attempt, error: unknown): void {
   if (attempt.state === 'ended') return;
   // The client disconnected or was answered already; this is not the service's failure.
   if (response.destroyed || response.writableEnded) return end(attempt, 'disconnected');
-  if (isStale(attempt, error)) {
+  if (mayRepeat(attempt, error)) {
     // The next connection is new, unless another request releases one at this moment.
     instance.pool.closeIdle();
     return send(attempt);
@@ -168,8 +170,8 @@ function handleError(attempt: Attempt, error: unknown): void {
   fail(attempt, error);
 }
 
-/** Whether the service closed a pooled connection meanwhile. Only GET and HEAD may be repeated (RFC 9110 §9.2.2). */
-function isStale({ request, state, transfer }: Attempt, error: unknown): boolean {
+/** Whether to repeat a GET or HEAD (RFC 9110 §9.2.2), because the service closed the pooled connection meanwhile. */
+function mayRepeat({ request, state, transfer }: Attempt, error: unknown): boolean {
   const isRepeatable = ['GET', 'HEAD'].includes(request.method) && state !== 'replying';
   return isRepeatable && isBroken(error) && transfer?.isReused() === true;
 }

@@ -21,7 +21,9 @@ export interface Instance {
 }
 
 export interface Transfer {
+  /** Whether its connection has served a request before: then the service may have closed the connection meanwhile. */
   isReused(): boolean;
+  /** Ends the transfer early and closes its connection. */
   abort(): void;
 }
 

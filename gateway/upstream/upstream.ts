@@ -70,7 +70,8 @@ export function createInstances(url: URL, timeouts: Timeouts, maxIdle: number, r
     probeAgent.destroy();
   }
 
-  async function resolveAgain(): Promise<void> {
+  /** Resolves the name, adds new instances and removes those that are no longer listed. */
+  async function refreshInstances(): Promise<void> {
     const addresses = await resolve(hostname).catch((): string[] => []);
     // If the lookup fails, the known addresses stay.
     if (addresses.length === 0) return;
@@ -113,8 +114,8 @@ export function createInstances(url: URL, timeouts: Timeouts, maxIdle: number, r
 
   // Until the first resolution, opening a connection resolves the name.
   add(hostname);
-  const firstProbe = resolveAgain().then(probeAll);
-  void firstProbe.then(() => Promise.all([repeat(resolveAgain), repeat(probeAll)]));
+  const firstProbe = refreshInstances().then(probeAll);
+  void firstProbe.then(() => Promise.all([repeat(refreshInstances), repeat(probeAll)]));
 
   return {
     /** Returns the ready instance with the fewest requests in flight; if none is ready, fails open: any instance. */
@@ -158,7 +159,7 @@ export function createUpstream(
   };
   const slots = createSemaphore(maxRequests, maxRequests);
 
-  /** Resolves with undefined if the client disconnects. */
+  /** Waits for a slot; throws 503 after `timeouts.response`. Resolves with undefined if the client disconnects. */
   async function waitForSlot(response: GatewayResponse): Promise<Release | undefined> {
     const waiting = new AbortController();
     const stop = () => waiting.abort(new Error(`${maxRequests} requests to ${name} are in progress`));

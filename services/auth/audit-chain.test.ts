@@ -10,7 +10,7 @@ import { retention } from './retention.ts';
 import { createAuthDatabase } from './stores.ts';
 import { openAuthService, runCommand } from './testing/start-auth.ts';
 
-const service = useStarted(openAuthService, ({ close }) => close());
+const service = useStarted(openAuthService);
 let auth: ReturnType<typeof createAuthDatabase>;
 const closers: (() => Promise<unknown>)[] = [];
 beforeAll(() => void (auth = createAuthDatabase(service.database)));

@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import express from 'express';
 import { createServiceFetch, revocationPage } from '@content-platform/chassis';
 import { listSessions, logout, type Scope } from '@content-platform/contract';
-import { type HttpServer, startHttpServer } from '../../test/support/http-server.ts';
+import { startHttpServer } from '../../test/support/http-server.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { createInternal } from './internal.ts';
 import { devicesSecret, useAuth } from './testing/start-auth.ts';
 
 const auth = useAuth();
-let internal: HttpServer;
-beforeAll(async () => {
-  internal = await startHttpServer(express().use(createInternal(auth.internal)));
-});
-afterAll(() => internal.close());
+const internal = useStarted(() => startHttpServer(express().use(createInternal(auth.internal))));
 
 const send = (target: string, authorization?: string, method = 'GET') =>
   fetch(internal.origin + target, { method, headers: authorization ? { authorization } : {} });

@@ -4,10 +4,7 @@ import { openTestAccounts } from './testing/open-test-accounts.ts';
 
 // In this locale, I and \u0130 have other lower-case letters, and so does the Kelvin sign.
 const kelvin = '\u212a';
-const accounts = useStarted(
-  () => openTestAccounts({ locale: 'tr' }),
-  ({ close }) => close(),
-);
+const accounts = useStarted(() => openTestAccounts({ locale: 'tr' }));
 
 const create = async (email: string) =>
   (await accounts.users.create({ email, name: 'A Person', passwordHash: null, roles: ['user'] }))?.id;

@@ -39,8 +39,12 @@ const firstRetryMs = 50;
 const refreshAfterMs = 300_000;
 /** Age up to which a set is used while fetching fails. */
 const usableForMs = 3_600_000;
-/** Unknown kids cause at most one fetch in this time, because anyone can invent them. */
+/**
+ * Time after a successful fetch in which unknown kids cause no other one, because anyone can invent them; and the pause
+ * before a retry in the background.
+ */
 const coolDownMs = 10_000;
+/** Minimum pause after a failed fetch, and interval at which the background refresh checks whether it is due. */
 const retryAfterMs = 500;
 
 export type JwksClient = ReturnType<typeof createJwksClient>;

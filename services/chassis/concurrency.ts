@@ -72,7 +72,7 @@ export function createSemaphore(max: number, maxWaiting = Infinity) {
 
 /**
  * Returns a function that runs the work of a key once at a time. A call during the work gets its result or error, and
- * `joined` is then true. If the work failed because its own `signal` was aborted, the next call runs it.
+ * `joined` is then true. If the work fails after the `signal` given with it was aborted, a waiting call runs its own.
  */
 export function singleFlight<T>() {
   const flights = new Map<string, { result: Promise<T>; signal: AbortSignal | undefined }>();

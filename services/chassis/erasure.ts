@@ -25,7 +25,7 @@ export interface ErasureOptions {
   schema: string;
 }
 
-/** A request may store data after the deletion: tokens last for 15 min, and the longest request 75 s. */
+/** Erasing is repeated, as requests may store data after the deletion: tokens last 15 min, the longest request 75 s. */
 const usual = { readEveryMs: 5_000, repeatEveryMs: 20_000, repeatForMs: 20 * 60_000 };
 const maxUsers = 1_000;
 
@@ -40,8 +40,9 @@ export function followDeletedUsers(
   { readEveryMs, repeatEveryMs, repeatForMs } = usual,
 ): () => Promise<unknown> {
   const failure = 'data of deleted users was not erased; it stays until a retry succeeds';
-  /** The erased users, by pages of the feed. */
+  /** The users whose erasure is repeated `until` a performance.now() time, by pages of the feed. */
   let recent: { users: readonly DeletedUser[]; position: number; until: number }[] = [];
+  /** The position up to which users were erased once. It is stored when their repetitions have ended. */
   let reached: number | undefined;
 
   const eraseAll = (users: readonly DeletedUser[]) =>

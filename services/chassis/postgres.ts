@@ -149,6 +149,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     }
   }
 
+  /** Measures only the wait for a connection: an idle one is there at once. */
   const connect = (): Promise<pg.PoolClient> =>
     pool.idleCount > pool.waitingCount
       ? pool.connect()
@@ -176,7 +177,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     values: readonly unknown[] = [],
     limitMs?: number,
   ): Promise<pg.QueryResult<Row>> {
-    // Every client takes `query_timeout`, but its type does not name it.
+    // node-postgres accepts a `query_timeout` for each query, but the type QueryConfig lacks it.
     const config = { text, values: values as unknown[], query_timeout: limitMs } as pg.QueryConfig;
     return unlessHanging(async () => {
       const { client, result } = await connectAndRun<Row>(operation, text, config);

@@ -119,12 +119,12 @@ export async function prepareDatabases(name: ServiceName, options: PrepareOption
   await migrateLogs(logs, logger, signal);
   const slow = readsSlowLog ? 'SELECT, INSERT' : 'INSERT';
   // Only auth adds deleted users and reads them.
-  const erases = name === 'auth';
+  const isAuth = name === 'auth';
   const rights = {
     slow_request: slow,
     slow_query: slow,
-    deleted_user: erases ? 'SELECT' : '',
-    deleted_user_position: erases ? 'SELECT, UPDATE' : '',
+    deleted_user: isAuth ? 'SELECT' : '',
+    deleted_user_position: isAuth ? 'SELECT, UPDATE' : '',
   };
-  await prepareRole(options, logs, { name: 'logs', rights, functions: erases ? ['erase_users'] : [] });
+  await prepareRole(options, logs, { name: 'logs', rights, functions: isAuth ? ['erase_users'] : [] });
 }

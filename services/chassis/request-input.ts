@@ -110,9 +110,9 @@ export function validate(endpoint: Endpoint, request: Request) {
     details.push({ path: 'query', message: 'The endpoint accepts no query parameters.' });
   }
   if (details.length > 0) throw invalidFields(details);
-  // express parses a form to an object without a prototype, which zod refuses.
-  const given = request.body as unknown;
   if (endpoint.body?.kinds[0] === 'multipart' && hasBody(request)) return { params, query, body: request };
+  const given = request.body as unknown;
+  // express parses a form to an object without a prototype, which zod refuses.
   const plain = given && Object.getPrototypeOf(given) === null ? { ...given } : given;
   const absent = given === undefined && endpoint.body?.optional;
   const body = absent ? undefined : check(endpoint.body?.schema, plain, 'body', details);

@@ -84,7 +84,7 @@ const maxLength = 8_192;
 
 const invalid = (message: string) => new HttpError('invalid_token', message);
 
-/** Whether the signature is in canonical base64url: the last character has bits that the signature does not cover. */
+/** Checks length and form. The signature must be canonical: other last characters can decode to the same bytes. */
 function isWellFormed(token: string): boolean {
   const signature = token.length <= maxLength && form.exec(token)?.[1];
   return !!signature && Buffer.from(signature, 'base64url').toString('base64url') === signature;

@@ -7,10 +7,7 @@ import { until } from '../../test/support/wait.ts';
 import { read, useTestStores } from './testing/test-stores.ts';
 
 const world = useTestStores();
-const cluster = useStarted(
-  () => startCluster({ replicas: 0 }),
-  ({ stop }) => stop(),
-);
+const cluster = useStarted(() => startCluster({ replicas: 0 }));
 
 test('stores the clears of a lost primary, and carries them out on that primary before reads use it', async () => {
   const service = await world.service({ redisUrl: cluster.url, env: { CACHE_UNMANAGED_KEYS: 'none' } });

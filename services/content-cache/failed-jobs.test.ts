@@ -180,6 +180,7 @@ test('retries lost events by clearing everything', async () => {
   expect(await retry(id)).toMatchObject({ status: 200, body: { state: 'retried' } });
   const targets = service.log.filter(({ source }) => source === 'retry').map(({ target }) => target);
   expect(targets).toEqual(expect.arrayContaining(['webform:*', 'pathway:*', 'accesscode:*', 'condition:*']));
+  expect(await service.metric('invalidation_delay_seconds_count{source="retry"}')).toBeGreaterThan(0);
 });
 
 test('returns 503 and leaves the job unchanged while Redis is unreachable', async () => {

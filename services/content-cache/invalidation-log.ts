@@ -31,7 +31,7 @@ const select = `SELECT id::float8 AS id, at, source, requested_by, target, keys_
     AND ($4::bigint IS NULL OR (at, invalidation.id) < (SELECT at, id FROM content.invalidation WHERE id = $4))
   ORDER BY at DESC, invalidation.id DESC LIMIT $5`;
 
-/** Records every clear in batches, so that requests and events do not wait. A crash loses rows; the log has each clear. */
+/** Records every clear in batches, so that requests and events do not wait. A crash loses rows; stdout has them all. */
 export function createInvalidationLog(query: Database['query'], logger: Logger) {
   // Redaction costs more than the rest of a line, and these four fields hold no secrets.
   const lines = logger.child({}, { redact: [] });
@@ -77,7 +77,7 @@ export function createInvalidationLog(query: Database['query'], logger: Logger) 
       lines.info(row, 'cleared');
       if (queue.length >= maxQueue) return void (dropped += 1);
       queue.push({ at: new Date(), ...row });
-      // Not for every row of a full queue: while PostgreSQL is unreachable only the timer retries.
+      // Once for each full batch: while PostgreSQL is unreachable, a flush for every further row would fail, too.
       if (queue.length % maxBatch === 0) void flush();
     },
     /** Lists rows after the row with the id `after`, newest first. The rows of this process are complete. */

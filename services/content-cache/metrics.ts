@@ -61,14 +61,14 @@ const inTime = <T>(work: Promise<T>): Promise<T | undefined> =>
   withTimeout<T, undefined>(work, scrapeMs).catch(() => undefined);
 
 /** Registers metrics that are read at each scrape. A metric that cannot be read in time keeps its last value. */
-export function observe({ measured, registry }: Metrics, observed: Observed): void {
+export function measureAtScrape({ measured, registry }: Metrics, observed: Observed): void {
   const { memory, openJobs, waitingEvents, pendingClears } = observed;
   const inRedis = async (field: keyof MemoryUsage) => (await inTime(memory()))?.[field];
   measured('cache_memory_bytes', 'Memory that Redis uses', () => inRedis('usedBytes'));
   measured('cache_memory_limit_bytes', 'Memory that Redis may use; 0: no limit', () => inRedis('limitBytes'));
   measured('failed_jobs_open', 'Failed jobs that were neither retried nor deleted', () => inTime(openJobs()));
 
-  // While PostgreSQL is unavailable the queue still grows by the events in Kafka.
+  // The last known number, so that the queue length still shows the events in Kafka while PostgreSQL is unavailable.
   let clears = 0;
   const countClears = async () => (clears = (await inTime(pendingClears())) ?? clears);
   measured(

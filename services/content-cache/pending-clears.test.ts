@@ -23,13 +23,11 @@ const count = async () => (await world.sql('SELECT FROM content.pending_clear'))
 test('carries out a request that arrives during the clear of its target', async () => {
   await pending.add('webform', [1], requester);
   let clears = 0;
-  await pending.carryOut(
-    clearerWith(async () => {
-      clears += 1;
-      if (clears === 1) await pending.add('webform', [1], requester);
-      return 0;
-    }),
-  );
+  const clearer = clearerWith(async () => {
+    if ((clears += 1) === 1) await pending.add('webform', [1], requester);
+    return 0;
+  });
+  await pending.carryOut(clearer);
   expect(clears).toBe(2);
   expect(await count()).toBe(0);
 });
@@ -49,8 +47,20 @@ test('keeps clears that are refused again, and removes those on the next page', 
   expect(rows.map(({ id }) => id)).toEqual(refused);
 });
 
+test('carries out a clear once although PostgreSQL refuses to remove its row', async () => {
+  await world.sql(`TRUNCATE content.pending_clear;
+    CREATE FUNCTION content.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'read-only'; END $$;
+    CREATE TRIGGER refuse BEFORE DELETE ON content.pending_clear EXECUTE FUNCTION content.refuse()`);
+  await pending.add('webform', [1], requester);
+  const cleared: number[] = [];
+  const clearer = clearerWith(async (_, id) => cleared.push(id));
+  for (let second = 1; second <= 2; second += 1) await pending.carryOut(clearer);
+  await world.sql('DROP FUNCTION content.refuse CASCADE');
+  await pending.carryOut(clearer);
+  expect([cleared, await count()]).toEqual([[1], 0]);
+});
+
 test('finds the records that stored clears cover, by id and by model', async () => {
-  await world.sql('TRUNCATE content.pending_clear');
   await pending.add('pathway', [1], requester);
   await pending.add('condition', [null], requester);
   const records = (['webform', 'pathway', 'condition'] as const).flatMap((model) =>

@@ -40,33 +40,46 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
   const { rows, first, run } = statements(query);
   const readPage = (after = '0') => rows<Row>('list_pending_clears', page, [after]);
 
-  async function carryOutPage(clearer: CacheClearer, found: Row[]): Promise<void> {
-    const done: string[] = [];
-    async function clear({ pendingId, target, requestedBy, createdAt }: Row) {
-      await invalidator.clear(clearer, target, {
-        source: 'pending',
-        requestedBy,
-        since: createdAt.getTime(),
-      });
-      done.push(pendingId);
-    }
-    try {
-      await settleAll(found.map(clear));
-    } finally {
-      if (done.length > 0) await run('delete_pending_clears', remove, [done]);
-    }
+  /** Clears that were carried out, and whose rows could not be removed: repeated, they would keep the cache empty. */
+  const carriedOut = new Set<string>();
+
+  async function clear(clearer: CacheClearer, { pendingId, target, requestedBy, createdAt }: Row) {
+    if (carriedOut.has(pendingId)) return;
+    await invalidator.clear(clearer, target, {
+      source: 'pending',
+      requestedBy,
+      since: createdAt.getTime(),
+    });
+    carriedOut.add(pendingId);
   }
 
-  /** Carries out all stored clears and removes their rows. Throws the errors of the cache and of `query`. */
-  async function carryOut(clearer: CacheClearer): Promise<void> {
+  async function removeRows(found: Row[]): Promise<void> {
+    const done = found.map(({ pendingId }) => pendingId).filter((id) => carriedOut.has(id));
+    if (done.length === 0) return;
+    await run('delete_pending_clears', remove, [done]);
+    carriedOut.clear();
+  }
+
+  /**
+   * Carries out all stored clears and removes their rows. Returns the error of a failed removal. Throws the errors of the
+   * cache, and of `query` if the rows cannot be read.
+   */
+  async function carryOut(clearer: CacheClearer): Promise<unknown> {
+    const refused: unknown[] = [];
     const failures: unknown[] = [];
     let found: Row[] = [];
-    do {
-      // The clears of a lost primary must not block those of the other primaries.
-      found = await readPage(failures.length > 0 ? found.at(-1)?.pendingId : undefined);
-      await carryOutPage(clearer, found).catch((error: unknown) => failures.push(error));
-    } while (found.length > (failures.length > 0 ? pageSize - 1 : 0));
-    if (failures.length > 0) throw failures[0];
+    let hasMore = true;
+    const doRowsStay = () => refused.length + failures.length > 0;
+    while (hasMore) {
+      // Cleared rows are deleted. After a failure rows stay, so the next page begins after them: the clears of a lost
+      // primary must not block those of the other primaries.
+      found = await readPage(doRowsStay() ? found.at(-1)?.pendingId : undefined);
+      await settleAll(found.map((row) => clear(clearer, row))).catch((error: unknown) => refused.push(error));
+      await removeRows(found).catch((error: unknown) => failures.push(error));
+      hasMore = doRowsStay() ? found.length === pageSize : found.length > 0;
+    }
+    if (refused.length > 0) throw refused[0];
+    return failures[0];
   }
 
   return {
@@ -85,7 +98,8 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
       return (await first<{ count: number }>('count_pending_clears', countAll))!.count;
     },
 
-    carryOut,
+    /** Carries out all stored clears. Throws the errors of the cache, and of `query` if the rows cannot be read. */
+    carryOut: async (clearer: CacheClearer): Promise<void> => void (await carryOut(clearer)),
 
     /** Clears the stored targets in a part of the cache. Keeps the rows for the other parts. Throws as carryOut() does. */
     async carryOutForPrimary(clearer: CacheClearer): Promise<void> {
@@ -99,7 +113,9 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
     /** Carries out stored clears every second, also those of other processes. Returns a function that stops this. */
     watch(cache: ContentCache): () => Promise<void> {
       const work = async () => {
-        if (cache.state === 'usable' || cache.state === 'partial') await carryOut(cache);
+        if (cache.state !== 'usable' && cache.state !== 'partial') return;
+        const failure = await carryOut(cache);
+        if (failure !== undefined) throw failure;
       };
       return repeat(work, { everyMs: 1_000, logger, failure: 'pending clears not carried out; retrying' });
     },

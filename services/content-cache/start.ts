@@ -27,7 +27,7 @@ import { createFailedJobStore } from './failed-job-store.ts';
 import { createInvalidationLog, eraseRequesters } from './invalidation-log.ts';
 import { createInvalidator } from './invalidator.ts';
 import { createKafka } from './kafka.ts';
-import { createCacheMetrics, observe } from './metrics.ts';
+import { createCacheMetrics, measureAtScrape } from './metrics.ts';
 import { createPendingClears } from './pending-clears.ts';
 import { warnOfReplicas } from './cache/redis/replica-advice.ts';
 
@@ -88,7 +88,7 @@ export async function startContentCache(
   const kafka = createKafka(config, 'content-cache', logger);
   const deps = { invalidator, jobs, metrics: cacheMetrics, logger };
   const events = kafka && startEvents({ kafka, clearer: cache, ...deps, ...forTests });
-  observe(metrics, {
+  measureAtScrape(metrics, {
     memory: cache.memory,
     openJobs: async () => (await jobs.countMatching({ state: 'open' })).matched,
     waitingEvents: events?.waiting ?? (() => 0),

@@ -92,6 +92,7 @@ export const identityCallback = define('identityCallback', 'GET', '/api/:identit
 export const identityLogout = define('identityLogout', 'POST', '/api/:identity/logout', {
   access: 'user',
   beforePasswordChange: true,
+  beforeMfaEnrollment: true,
   summary: 'Log out of an identity session.',
   description: 'Ends this session and returns the logout URL of the identity service.',
   responses: {

@@ -5,7 +5,7 @@ import { holdOpen, untilBlocked } from '../../test/support/locks.ts';
 import { useStarted } from '../../test/support/use-started.ts';
 import { openDevices } from './testing/devices.ts';
 
-const own = useStarted(openDevices, ({ close }) => close());
+const own = useStarted(openDevices);
 let devices: DeviceStore;
 beforeAll(() => void ({ devices } = own));
 const session = 1;

@@ -23,7 +23,7 @@ const endingLock = `hashtext('devices.ended_session')`;
 
 const hashOf = (token: string) => createHash('sha256').update(token).digest();
 
-// Without the complete token: the end of even the shortest one lacks its first character.
+// `token_end` is never the complete token: that of a token of six characters or fewer lacks the first one.
 const columns = `id::float8 AS id, platform, name, right(substr(token, 2), 6) AS token_end, registered_at, last_seen_at,
   last_seen_at < now() - make_interval(days => ${unseenDays.stale}) AS stale`;
 
@@ -92,7 +92,7 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
         // Serializes the registrations of a user, which would otherwise not count each other's devices.
         const lock = `SELECT pg_advisory_xact_lock(hashtextextended('devices.user ' || $1, 0))`;
         await ask('lock_devices_of_user', lock, [userId]);
-        // `endSessions` waits for this lock, and then deletes the device; or it came first, and is seen here.
+        // `endSessions` waits for this lock, then deletes the device. Or it is done: the next query finds the session.
         await ask('lock_ended_sessions', `SELECT pg_advisory_xact_lock_shared(${endingLock})`);
         const isOver = 'SELECT FROM devices.ended_session WHERE session_id = $1';
         if ((await ask('find_ended_session', isOver, [sessionId])).rowCount) {
@@ -148,18 +148,18 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
     async applyFeedback(feedback: readonly { token: string; gone: boolean }[]) {
       // Locks in a fixed order, so that two calls with the same tokens cannot deadlock.
       const text = `
-        WITH told AS (
-          SELECT token_hash, bool_or(gone) AS gone FROM unnest($1::bytea[], $2::boolean[]) AS told (token_hash, gone)
+        WITH sent AS (
+          SELECT token_hash, bool_or(gone) AS gone FROM unnest($1::bytea[], $2::boolean[]) AS sent (token_hash, gone)
           GROUP BY token_hash
-        ), going AS (
+        ), locked AS (
           SELECT token_hash FROM devices.device
-          WHERE token_hash IN (SELECT token_hash FROM told WHERE gone) ORDER BY token_hash FOR UPDATE
+          WHERE token_hash IN (SELECT token_hash FROM sent WHERE gone) ORDER BY token_hash FOR UPDATE
         ), removed AS (
-          DELETE FROM devices.device WHERE token_hash IN (SELECT token_hash FROM going) RETURNING token_hash
+          DELETE FROM devices.device WHERE token_hash IN (SELECT token_hash FROM locked) RETURNING token_hash
         )
         SELECT count(removed.token_hash)::int AS removed, count(*) FILTER (WHERE removed.token_hash IS NULL AND (
-            gone OR NOT EXISTS (SELECT FROM devices.device WHERE device.token_hash = told.token_hash)))::int AS unknown
-        FROM told LEFT JOIN removed USING (token_hash)`;
+            gone OR NOT EXISTS (SELECT FROM devices.device WHERE device.token_hash = sent.token_hash)))::int AS unknown
+        FROM sent LEFT JOIN removed USING (token_hash)`;
       const values = [feedback.map(({ token }) => hashOf(token)), feedback.map(({ gone }) => gone)];
       return (await first<{ removed: number; unknown: number }>('take_feedback', text, values))!;
     },

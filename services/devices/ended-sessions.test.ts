@@ -6,7 +6,7 @@ import { until } from '../../test/support/wait.ts';
 import { followEndedSessions } from './ended-sessions.ts';
 import { openDevices } from './testing/devices.ts';
 
-const own = useStarted(openDevices, ({ close }) => close());
+const own = useStarted(openDevices);
 let ended: { position: number; sessionId: number }[];
 let available: boolean;
 let stop: () => Promise<void>;

@@ -7,10 +7,9 @@ import { useStarted } from '../../test/support/use-started.ts';
 import { createInternal } from './internal.ts';
 import { openDevices } from './testing/devices.ts';
 
-const own = useStarted(openDevices, ({ close }) => close());
-const server = useStarted(
-  () => startHttpServer(express().use(createInternal(own.devices, { verify }, own.logger))),
-  ({ close }) => close(),
+const own = useStarted(openDevices);
+const server = useStarted(() =>
+  startHttpServer(express().use(createInternal(own.devices, { verify }, own.logger))),
 );
 const url = () => `${server.origin}/unregister`;
 

@@ -9,6 +9,7 @@ export const exportLetters = (store: LetterStore) => async (userId: number) => {
 
   async function* parts() {
     let entry = await history.next();
+    // Both lists have the highest letter id first. Skips the entries of letters that `letters` lacks.
     async function* entriesOf(id: number) {
       for (; !entry.done && entry.value.letter_id >= id; entry = await history.next()) {
         const { letter_id: letterId, ...shown } = entry.value;

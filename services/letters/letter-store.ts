@@ -34,7 +34,8 @@ const columns = `id::float8 AS id, user_id::float8 AS user_id, title, state,
             'skipped', skipped_at IS NOT NULL, 'skipped_at', skipped_at, 'reason', reason) ORDER BY webform_id), '[]')
    FROM letters.webform WHERE letter_id = letter.id) AS webforms,
   version::float8 AS version, created_at, updated_at`;
-const mine = '($2::bigint IS NULL OR user_id = $2)';
+/** `$2`: the result of `ownerOf`. */
+const ofOwner = '($2::bigint IS NULL OR user_id = $2)';
 
 /** History entries of a letter within 24 hours, above which its user cannot add more: they could fill the disk. */
 const maxDailyEntries = 1_000;
@@ -63,7 +64,7 @@ export function createLetterStore(query: Database['query']) {
   const { rows, first, affects, run } = statements(query);
 
   async function find(id: number, whose: LetterOwner): Promise<Letter | undefined> {
-    const text = `SELECT ${columns} FROM letters.letter WHERE id = $1 AND ${mine}`;
+    const text = `SELECT ${columns} FROM letters.letter WHERE id = $1 AND ${ofOwner}`;
     const row = await first<Row>('find_letter', text, [id, ownerOf(whose)]);
     return row && toLetter(row);
   }
@@ -73,7 +74,7 @@ export function createLetterStore(query: Database['query']) {
 
     /** Returns the letter and locks it until the transaction ends. */
     async lock(id: number, whose: LetterOwner): Promise<Letter | undefined> {
-      const text = `SELECT FROM letters.letter WHERE id = $1 AND ${mine} FOR UPDATE`;
+      const text = `SELECT FROM letters.letter WHERE id = $1 AND ${ofOwner} FOR UPDATE`;
       const exists = await affects('lock_letter', text, [id, ownerOf(whose)]);
       // A second statement reads the letter, because a statement that waited sees the webforms as before its wait.
       return exists ? find(id, whose) : undefined;
@@ -108,7 +109,7 @@ export function createLetterStore(query: Database['query']) {
       return found.map((row) => toEntry(row));
     },
 
-    /** Returns the time until the letter's user may change it again; 0: now. */
+    /** Returns the seconds until the letter's user may change it, 24 hours after the 1,000th newest entry; 0: now. */
     async secondsUntilChange(id: number): Promise<number> {
       const text = `SELECT ceil(extract(epoch FROM at + interval '24 hours' - now()))::int AS seconds
                     FROM letters.history WHERE letter_id = $1 ORDER BY id DESC OFFSET $2 LIMIT 1`;
@@ -145,7 +146,7 @@ export function createLetterStore(query: Database['query']) {
     /** Creates a letter and returns its id; undefined if the given `id` is taken. */
     async create(letter: NewLetter, actor: string, id?: number): Promise<number | undefined> {
       const { userId, title, state, webforms } = letter;
-      // The service has no rights on the sequence itself.
+      // Two statements, because `coalesce($7, nextval(…))` needs rights on the sequence, which the service lacks.
       const insert =
         id === undefined
           ? 'INSERT INTO letters.letter (user_id, title, state) VALUES ($1, $2, $3)'

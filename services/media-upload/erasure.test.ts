@@ -88,6 +88,18 @@ test('removes what a crash left of an upload: at once if the user was deleted, o
   expect([await current.keys(), await pending()]).toEqual([[], []]);
 });
 
+test('refuses an upload that took so long that its files were removed as abandoned', async () => {
+  const { files, store } = current.scene;
+  const add: FileStore['add'] = async (file) => {
+    await sql(`UPDATE media.pending_object SET created_at = now() - interval '61 min'`);
+    await removePending(files, store);
+    return files.add(file);
+  };
+  const service = await current.start({ files: { add } });
+  expect(await service.upload(await corpus.jpeg())).toMatchObject({ status: 503 });
+  expect(await files.list(1)).toEqual([]);
+});
+
 test('an upload or a deletion that has ended leaves nothing pending', async () => {
   const service = await current.start();
   const { body } = await service.upload(await corpus.jpeg());

@@ -7,6 +7,7 @@ import {
   rowsOf,
   runInBatches,
   statements,
+  unavailable,
 } from '@content-platform/chassis';
 import type { MediaFile } from '@content-platform/contract';
 import { checkQuota, type Quota } from './quota.ts';
@@ -34,12 +35,13 @@ function storedBytes({ bytes, variants }: NewFile): number {
   return others.reduce((sum, variant) => sum + variant.bytes, bytes);
 }
 
-/** Age of the pending object of an upload that has certainly ended. */
-const abandoned = `interval '1 hour'`;
+/** A pending object has files without a row: of an upload, or to be removed. Uploads of this age count as abandoned. */
+const abandonedAge = `interval '1 hour'`;
 
-/** Makes the objects of the rows `file` pending. Backdates them, so that they are removed at once. */
+/** Makes the objects of the rows `file` pending. Backdates them, so that `forget` accepts them at once. */
 const addPending = `pending AS (
-  INSERT INTO media.pending_object (object, store, created_at) SELECT object, store, created_at - ${abandoned} FROM file
+  INSERT INTO media.pending_object (object, store, created_at)
+  SELECT object, store, created_at - ${abandonedAge} FROM file
   ON CONFLICT DO NOTHING)`;
 
 export type FileStore = ReturnType<typeof createFileStore>;
@@ -88,7 +90,8 @@ export function createFileStore(
 
     /**
      * Adds a file. If the user already has one with the same bytes, returns that one, which has another `object`. Throws
-     * 413 if the file exceeds the user's quota, and 401 if the user was erased since `begin`.
+     * 413 if the file exceeds the user's quota, 401 if the user was erased since `begin`, and 503 if the files were
+     * removed as abandoned since then.
      */
     async add(file: NewFile): Promise<File> {
       const { userId, checksum } = file;
@@ -100,12 +103,13 @@ export function createFileStore(
           const known = await findUpload(userId, checksum, ask);
           if (known) return known;
           await checkQuota(ask, { userId, bytes: storedBytes(file) }, quota);
-          // If nothing was added, the existing file was deleted in between.
+          // Nothing was added if `assignStore` gave the user's row this store in between: the next round finds the row.
           const added = await insert(file, ask);
           if (!added) continue;
           const end = 'DELETE FROM media.pending_object WHERE object = $1 RETURNING user_id';
           const { rows } = await ask<{ user_id: string | null }>('end_upload', end, [file.object]);
-          if (rows[0]?.user_id === null)
+          if (!rows[0]) throw unavailable('The upload took too long. Repeat it.');
+          if (rows[0].user_id === null)
             throw new HttpError('invalid_token', 'The user of this access token was deleted.');
           return added;
         }
@@ -143,16 +147,17 @@ export function createFileStore(
     /** Returns up to 10 objects, after `after`, whose files must be removed: of deleted files and of abandoned uploads. */
     async pending(after: string): Promise<string[]> {
       const text = `SELECT object FROM media.pending_object
-                    WHERE object > $1 AND store = $2 AND (user_id IS NULL OR created_at < now() - ${abandoned})
+                    WHERE object > $1 AND store = $2
+                      AND (user_id IS NULL OR created_at < now() - ${abandonedAge})
                     ORDER BY object LIMIT 10`;
       const found = await rows<{ object: string }>('list_pending_objects', text, [after, store]);
       return found.map(({ object }) => object);
     },
 
-    /** Forgets pending objects whose files were removed. A cancelled upload may still put files: it stays for an hour. */
+    /** Forgets objects whose files were removed. A cancelled upload may still put files: its object stays an hour. */
     forget(objects: readonly string[]): Promise<void> {
       const text = `DELETE FROM media.pending_object
-                    WHERE object = ANY ($1) AND store = $2 AND created_at < now() - ${abandoned}`;
+                    WHERE object = ANY ($1) AND store = $2 AND created_at < now() - ${abandonedAge}`;
       return run('forget_objects', text, [objects, store]);
     },
     /** Throws if files of deleted rows are in another store, from which this process cannot remove them. */

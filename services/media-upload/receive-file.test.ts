@@ -16,11 +16,12 @@ let folder: string;
 let server: HttpServer;
 let path: string;
 const ends: (ReceivedFile | Error)[] = [];
-let count = 0;
+let [count, arrived] = [0, 0];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'receive-'));
   server = await startHttpServer((request, response) => {
     path = join(folder, String((count += 1)));
+    const before = request.socket.bytesRead;
     const ready = request.headers['x-late'] ? once(request, 'close').catch(() => undefined) : undefined;
     void Promise.resolve(ready)
       .then(() => receiveFile(request, path))
@@ -29,6 +30,7 @@ beforeAll(async () => {
         (error: Error) => ends.push(error),
       )
       .finally(() => {
+        arrived = request.socket.bytesRead - before;
         response.end();
         request.resume();
       });
@@ -53,6 +55,7 @@ test.each([
 ])('refuses %s with 422 before most of the body has arrived', async (_, parts) => {
   const { type, body } = formOf(parts);
   expect(statusOf(await receive(body, type))).toBe(422);
+  expect(arrived).toBeLessThan(body.length * 0.6);
 });
 
 test('writes the file to the disk and returns its hash, size and name', async () => {

@@ -9,7 +9,7 @@ import { sweepMedia } from './commands/sweep-media.ts';
 import { deleteOrphans, findOrphans } from './sweep.ts';
 import { newFile, createMediaFixture } from './testing/media-fixture.ts';
 
-const scene = useStarted(createMediaFixture, ({ close }) => close());
+const scene = useStarted(createMediaFixture);
 
 const hourMs = 3_600_000;
 /** The store, with all files older than they really are. */
@@ -29,6 +29,7 @@ async function put(key: string): Promise<string> {
 /** Stores a file with its variants and its row. */
 async function whole() {
   const file = newFile();
+  await scene.files.begin(file);
   await put(`${file.object}-original`);
   return scene.files.add(file);
 }
@@ -86,6 +87,7 @@ test('ignores rows whose files are in another store', async () => {
   // Uploads the same bytes to this store. The row then has its files.
   const again = newFile({ checksum: elsewhere.checksum });
   expect(await scene.files.findUpload(1, elsewhere.checksum)).toBeUndefined();
+  await scene.files.begin(again);
   expect(await scene.files.add(again)).toMatchObject({ id: elsewhere.id, object: again.object });
   expect((await scene.files.findUpload(1, elsewhere.checksum))?.object).toBe(again.object);
   await expect(scene.files.checkOtherStores()).rejects.toThrow('s3:uploads');

@@ -25,7 +25,8 @@ export async function findOrphans(files: FileStore, store: Store) {
     const object = ownKey.exec(key)?.[1];
     if (object === undefined) continue;
     seen += 1;
-    if (!rows.get(object)?.missing.delete(key) && ageMs > minOrphanAgeMs) keys.push(key);
+    const hasRow = rows.get(object)?.missing.delete(key) ?? false;
+    if (!hasRow && ageMs > minOrphanAgeMs) keys.push(key);
   }
   const here = [...rows].filter(([, { isHere }]) => isHere);
   if (seen === 0 && here.length > 0) {

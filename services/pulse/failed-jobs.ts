@@ -21,6 +21,7 @@ export function createFailedJobs(url: string) {
       }));
     },
 
+    /** Retries a job. Never throws; 'unavailable' after 9 s, or for any other status. */
     async retry(id: number, token: string): Promise<Outcome> {
       const signal = AbortSignal.timeout(retryTimeoutMs);
       const answer = await call(url, retryFailedJob, { params: { id }, token, signal }).catch(

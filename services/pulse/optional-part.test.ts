@@ -12,9 +12,3 @@ test('waits once for a request that hangs, then returns null at once until a req
   answer = () => Promise.resolve(7);
   await until('the request succeeds again', async () => (await ask()) === 7, 20_000);
 });
-
-test('returns null for a failed request and passes the arguments on', async () => {
-  const ask = optionalPart((n: number) => (n > 1 ? Promise.resolve(n) : Promise.reject(new Error('small'))));
-  expect(await ask(2)).toBe(2);
-  expect(await ask(1)).toBeNull();
-});

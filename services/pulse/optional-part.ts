@@ -2,7 +2,7 @@ import { withTimeout } from '@content-platform/chassis';
 
 const limitMs = 2_000;
 
-/** Returns null if `ask` fails or takes longer than 2 s; after that at once, while `ask` is tried for later pages. */
+/** Wraps `ask`: null if it fails or takes longer than 2 s, and then at once until it succeeds in the background. */
 export function optionalPart<Args extends unknown[], T>(ask: (...args: Args) => Promise<T>) {
   let failing = false;
   return async (...args: Args): Promise<T | null> => {

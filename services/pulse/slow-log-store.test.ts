@@ -7,7 +7,7 @@ import { createSlowLogStore } from './slow-log-store.ts';
 
 const logger = createLogger('pulse', 'silent');
 const metrics = createMetrics('pulse');
-const testDatabase = useStarted(createTestDatabase, ({ drop }) => drop());
+const testDatabase = useStarted(createTestDatabase);
 
 test('returns nothing before the first slow row, then groups with the newest first and their newest trace', async () => {
   const database = createDatabase({ url: testDatabase.url, logger, metrics });

@@ -5,7 +5,7 @@ type Slow = NonNullable<PulseReport['slow']>;
 type RequestRow = Omit<Slow['requests'][number], 'newest_at'> & { newest: Date };
 type QueryRow = Omit<Slow['queries'][number], 'newest_at'> & { newest: Date };
 
-/** Looks up the newest trace by its id at the end: sorting the rows of a bad hour takes longer than a page waits. */
+/** Looks up each group's newest trace after grouping: sorting the rows of a bad hour takes longer than a page waits. */
 const newestOf = (table: string, first: string, second: string) => `
   SELECT ${first}, ${second}, count, slowest_ms, newest,
     (SELECT trace_id FROM logs.${table} WHERE id = traced) AS trace_id

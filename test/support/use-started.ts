@@ -1,11 +1,14 @@
 import { afterAll, beforeAll } from '@jest/globals';
 
+type Started = Partial<Record<'stop' | 'close' | 'drop', () => unknown>>;
+
 /**
- * Starts something before the tests of a file or block, and ends it afterwards. Only tests and hooks may use the result.
+ * Starts something before the tests of a file or block, and ends it afterwards by its `stop`, `close` or `drop`. Only
+ * tests and hooks may use the result.
  */
-export function useStarted<T extends object>(start: () => Promise<T>, end: (started: T) => unknown): T {
+export function useStarted<T extends Started>(start: () => Promise<T>): T {
   const started = {} as T;
   beforeAll(async () => void Object.assign(started, await start()));
-  afterAll(async () => void (await end(started)));
+  afterAll(async () => void (await (started.stop ?? started.close ?? started.drop)?.()));
   return started;
 }

@@ -18,6 +18,9 @@ class Announcer
     /** @var array[] changes by connection, number of open transactions, and model; the id "*" means all records */
     private array $pending = [];
 
+    /** @var ?AnnounceChange[] after Platform::fake(): the announcements, which are not sent */
+    public ?array $recorded = null;
+
     /** @param ?array<int, ?string> $changes as in AnnounceChange; null: all records of the model */
     public function changed(ConnectionInterface $connection, string $model, ?array $changes): void
     {
@@ -57,8 +60,8 @@ class Announcer
     }
 
     /**
-     * Also runs after each request: Laravel reports no end of a transaction whose connection was lost, or in which a
-     * callback of afterCommit() failed.
+     * Also runs after each request and each job of a worker: Laravel reports no end of a transaction whose connection was
+     * lost, or in which a callback of afterCommit() failed.
      */
     public function queueCommitted(): void
     {
@@ -77,7 +80,8 @@ class Announcer
                 $groups = array_chunk($changes, self::IDS_PER_JOB, true);
                 foreach (array_key_exists('*', $changes) ? [[]] : $groups as $group) {
                     try {
-                        Bus::dispatch(new AnnounceChange($model, $group));
+                        $job = new AnnounceChange($model, $group);
+                        $this->recorded === null ? Bus::dispatch($job) : $this->recorded[] = $job;
                     } catch (\Throwable $error) {
                         // The next group does not depend on this one.
                     }

@@ -25,6 +25,18 @@ trait AnnouncesChanges
         return property_exists($this, 'platformModel') ? $this->platformModel : strtolower(class_basename($this));
     }
 
+    /** Sets a part of a body, for example "body->title". Laravel would read it as arrays, and so write {} as []. */
+    public function fillJsonAttribute($key, $value)
+    {
+        [$column, $path] = explode('->', $key, 2);
+        if (($this->getCasts()[$column] ?? null) !== JsonBody::class) {
+            return parent::fillJsonAttribute($key, $value);
+        }
+        $body = $this->$column ?? (object) [];
+
+        return $this->setAttribute($column, data_set($body, explode('->', $path), $value));
+    }
+
     protected function newBaseQueryBuilder()
     {
         $connection = $this->getConnection();

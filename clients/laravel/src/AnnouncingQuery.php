@@ -30,7 +30,8 @@ class AnnouncingQuery extends \Illuminate\Database\Query\Builder
 
     public function update(array $values)
     {
-        $former = array_key_exists($this->platformKey, $values) ? (clone $this)->pluck($this->platformKey)->all() : [];
+        $moves = array_key_exists($this->platformKey, $values);
+        $former = $moves ? (clone $this)->useWritePdo()->pluck($this->platformKey)->all() : []; // a replica may lag
 
         return $this->returningIds(fn () => parent::update($values), 'updated', $former);
     }

@@ -14,8 +14,9 @@ class CheckCommand extends \Illuminate\Console\Command
         'Client' => 'Set PLATFORM_CLIENT and PLATFORM_SECRET. On the platform, "npm run admin -- rotate-client NAME" prints a new '
             .'secret, and "npm run admin -- create-client NAME --scope cache:clear" creates a client.',
         'Database' => 'Set PLATFORM_DATABASE_URL with the role content_server and its password.',
-        'Queue' => 'Set QUEUE_CONNECTION=database or redis.',
-        'Worker' => 'Keep "php artisan queue:work --queue=%s" running, with a cache that all processes share (not the driver array).',
+        'Queue' => 'Set QUEUE_CONNECTION=database or redis, or set PLATFORM_QUEUE_CONNECTION to such a connection.',
+        'Worker' => 'Keep "php artisan queue:work --queue=%s" running, with a cache that all processes share (not the driver array). '
+            .'After a change of the settings, run "php artisan queue:restart".',
         'Kafka' => 'Set KAFKA_BROKERS and start Kafka, or set PLATFORM_VIA=http.',
     ];
 
@@ -72,7 +73,9 @@ class CheckCommand extends \Illuminate\Console\Command
     {
         $name = config('platform.queue_connection') ?? config('queue.default');
         $driver = config("queue.connections.$name.driver", 'missing');
-        throw_if(in_array($driver, ['sync', 'null', 'missing'], true), "The driver of the queue $name is $driver. It keeps no jobs.");
+        // failover falls back to other drivers, and puts jobs into the application's own transaction.
+        $unsafe = ['sync', 'null', 'missing', 'deferred', 'background', 'failover'];
+        throw_if(in_array($driver, $unsafe, true), "The driver of the queue $name is $driver. It does not keep every job.");
     }
 
     private function checkWorker(): void
@@ -81,12 +84,22 @@ class CheckCommand extends \Illuminate\Console\Command
         $key = 'platform-check:'.Str::random();
         // The file driver deletes a key that it reads while the file is created.
         Cache::put($key, 'waiting', $this->option('wait') + 60);
-        dispatch(static fn () => Cache::put($key, 'done', 60))
-            ->onConnection(config('platform.queue_connection'))->onQueue(config('platform.queue'));
-        for ($end = microtime(true) + $this->option('wait'); Cache::get($key) !== 'done'; usleep(50_000)) {
+        // A worker keeps the client and the secret that were set when it started.
+        dispatch(static function () use ($key) {
+            try {
+                app(Platform::class)->newToken();
+                Cache::put($key, 'done', 60);
+            } catch (\Throwable $error) {
+                Cache::put($key, "A worker gets no token. {$error->getMessage()}", 60);
+            }
+        })->onConnection(config('platform.queue_connection'))->onQueue(config('platform.queue'));
+        $end = microtime(true) + $this->option('wait');
+        while (in_array($state = Cache::get($key), ['waiting', null], true)) {
             throw_if(microtime(true) > $end, "No job was done within {$this->option('wait')} s.");
+            usleep(50_000);
         }
         Cache::forget($key);
+        throw_if($state !== 'done', $state);
     }
 
     private function checkKafka(Platform $platform, Kafka $kafka): void

@@ -3,7 +3,7 @@
 namespace ContentPlatform\Laravel;
 
 use Illuminate\Http\Client\{ConnectionException, Response};
-use Illuminate\Support\Facades\{Bus, Cache, DB, Http};
+use Illuminate\Support\Facades\{Cache, DB, Http};
 
 /** Calls the platform as a machine client. The methods throw PlatformError if the platform does not confirm the call. */
 class Platform
@@ -75,7 +75,7 @@ class Platform
             DB::connection('platform')->statement("create table $table (id integer primary key, title text not null, "
                 .'body text not null, version integer default 1, updated_at text default current_timestamp)');
         }
-        Bus::fake([AnnounceChange::class]);
+        app(Announcer::class)->recorded = [];
     }
 
     /** After fake(): the announced records, for example "webform 12"; "webform *" for all. */
@@ -83,6 +83,6 @@ class Platform
     {
         $records = fn ($job) => array_map(fn ($id) => "{$job->model} $id", array_keys($job->changes) ?: ['*']);
 
-        return Bus::dispatched(AnnounceChange::class)->flatMap($records)->all();
+        return collect(app(Announcer::class)->recorded)->flatMap($records)->all();
     }
 }

@@ -3,6 +3,7 @@
 namespace ContentPlatform\Laravel;
 
 use Illuminate\Database\Events\{TransactionBeginning, TransactionCommitted, TransactionRolledBack};
+use Illuminate\Queue\Events\{JobExceptionOccurred, JobProcessed};
 use Illuminate\Support\ServiceProvider;
 
 class PlatformServiceProvider extends ServiceProvider
@@ -21,7 +22,9 @@ class PlatformServiceProvider extends ServiceProvider
         $this->app['events']->listen($events, static fn (object $event) => app(Announcer::class)->ended($event));
         $begun = static fn (object $event) => app(Announcer::class)->begun($event);
         $this->app['events']->listen(TransactionBeginning::class, $begun);
-        $this->app->terminating(static fn () => app(Announcer::class)->queueCommitted());
+        $queue = static fn () => app(Announcer::class)->queueCommitted();
+        $this->app->terminating($queue);
+        $this->app['events']->listen([JobProcessed::class, JobExceptionOccurred::class], $queue);
         $this->publishes([__DIR__.'/../config/platform.php' => $this->app->configPath('platform.php')], 'platform-config');
         $this->commands([CheckCommand::class, ClearCommand::class]);
     }

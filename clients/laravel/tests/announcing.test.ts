@@ -104,9 +104,10 @@ test('a body keeps {} and 1.0 when something else changes', async () => {
   expect(JSON.parse(await body())).toEqual(JSON.parse(text));
   expect(await body()).toMatch(/12345678901234567890/);
   await php(
-    `$webform = Webform::find(${id}); unset($webform->body->big); $webform->body->name = 'A'; $webform->save();`,
+    `$webform = Webform::find(${id}); unset($webform->body->big); $webform->body->name = 'A';
+    $webform['body->title'] = 'B'; $webform->save();`,
   );
-  expect(await body()).toBe('{"list": [], "name": "A", "empty": {}, "price": 1.0}');
+  expect(await body()).toBe('{"list": [], "name": "A", "empty": {}, "price": 1.0, "title": "B"}');
 });
 
 test('changes of a transaction are announced in one job, after the commit', async () => {
@@ -155,7 +156,7 @@ test.each([
   expect(await announced()).toEqual(webform([id, 'updated']));
 });
 
-test('a committed change is announced at the end of the request, even if a callback of the commit fails', async () => {
+test('a committed change is announced after the request or job, even if a callback of the commit fails', async () => {
   const [id] = (await create()) as [number];
   const change = `DB::connection('platform')->transaction(function () {
       Webform::whereKey(${id})->update(['title' => 'New']);
@@ -165,9 +166,12 @@ test('a committed change is announced at the end of the request, even if a callb
   await php('app()->terminate();');
   expect(await announced()).toEqual(webform([id, 'updated']));
   await expect(php(change)).rejects.toThrow('LogicException');
+  await php("event(new Illuminate\\Queue\\Events\\JobExceptionOccurred('redis', null, new LogicException));");
+  expect(await announced()).toHaveLength(2);
+  await expect(php(change)).rejects.toThrow('LogicException');
   // The next transaction's rollback does not undo the change.
   await php("DB::connection('platform')->beginTransaction(); DB::connection('platform')->rollBack();");
-  expect(await announced()).toHaveLength(2);
+  expect(await announced()).toHaveLength(3);
 });
 
 test('with after_commit, the rollback of a third connection keeps the announcement', async () => {

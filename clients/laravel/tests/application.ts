@@ -150,13 +150,13 @@ export function startDriver({ folder, env }: Application, more: Record<string, s
   };
 }
 
-/** Creates an application for the tests of a file, and starts a driver with these settings. */
-export function useApplication(settings?: Record<string, string>) {
+/** Creates an application for the tests of a file, and starts a driver. */
+export function useApplication() {
   let application: Application;
   let driver: Driver;
   beforeAll(async () => {
     application = await createConnectedApplication();
-    driver = startDriver(application, settings);
+    driver = startDriver(application);
   }, installLimitMs);
   afterAll(async () => {
     driver?.stop();

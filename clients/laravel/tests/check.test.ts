@@ -81,7 +81,12 @@ test.each<[string, () => Record<string, string>, RegExp]>([
   [
     'the queue driver sync',
     () => ({ QUEUE_CONNECTION: 'sync' }),
-    /^fail {2}Queue: The driver of the queue sync is sync\. It keeps no jobs\.\n {6}Set QUEUE_CONNECTION=database or redis/m,
+    /^fail {2}Queue: The driver of the queue sync is sync\. It does not keep every job\.\n {6}Set QUEUE_CONNECTION=database or redis/m,
+  ],
+  [
+    'the queue driver failover',
+    () => ({ QUEUE_CONNECTION: 'failover' }),
+    /^fail {2}Queue: The driver of the queue failover is failover\. It does not keep every job\./m,
   ],
   [
     'a queue without a worker',
@@ -109,6 +114,15 @@ test.each<[string, () => Record<string, string>, RegExp]>([
   expect(code).toBe(1);
 });
 
+test('platform:check finds a worker that has another secret', async () => {
+  const options = ['--queue=former', '--max-jobs=1', '--sleep=0.1'];
+  const former = application.run('php', ['artisan', 'queue:work', ...options], { PLATFORM_SECRET: 'wrong' });
+  const { code, output } = await check({ PLATFORM_QUEUE: 'former' }, '45');
+  expect(output).toMatch(/^fail {2}Worker: A worker gets no token\. .* 401 .*\n.*queue:restart/m);
+  expect(code).toBe(1);
+  await former;
+});
+
 test('platform:check finds a client without the scope', async () => {
   const name = `reader-${freshId()}`;
   const secret = await admin('create-client', name, '--scope', 'content:read');
@@ -118,12 +132,6 @@ test('platform:check finds a client without the scope', async () => {
   );
   expect(code).toBe(1);
 });
-
-interface Message {
-  topic: string;
-  key: string;
-  value: string;
-}
 
 test('announces by Kafka event, and tries again without the confirmation of a broker', async () => {
   const kafka = {
@@ -148,6 +156,7 @@ test('announces by Kafka event, and tries again without the confirmation of a br
       DB::table('jobs')->update(['available_at' => 0]);
       work('kafka');`);
     expect(await waiting()).toBe(2);
+    type Message = Record<'topic' | 'key' | 'value', string>;
     const messages = await driver.php<Message[]>(String.raw`RdKafka\Producer::$outcome = 0;
       RdKafka\Producer::$sent = [];
       DB::table('jobs')->update(['available_at' => 0]);

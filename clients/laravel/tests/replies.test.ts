@@ -7,7 +7,7 @@ import { freshId, save } from '../../../test/support/records.ts';
 import { until } from '../../../test/support/wait.ts';
 import { settingsOfStack, useApplication } from './application.ts';
 
-const { php, run, startDriver } = useApplication({ QUEUE_CONNECTION: 'database' });
+const { php, run, startDriver } = useApplication();
 beforeEach(() => php("DB::table('jobs')->delete(); DB::table('failed_jobs')->delete(); Cache::flush();"));
 afterEach(() => server?.close());
 
@@ -44,13 +44,9 @@ async function platform(...replies: Reply[]): Promise<void> {
 
 /** Queues an announcement and does the job once. */
 const announce = (id = 12) => php(`dispatch(new AnnounceChange('webform', [${id} => 'updated'])); work();`);
-interface Job {
-  attempts: number;
-  delay: number;
-}
 /** Returns the waiting announcements. The delay is in seconds. */
 const waiting = () =>
-  php<Job[]>(`return DB::table('jobs')->get()
+  php<Record<'attempts' | 'delay', number>[]>(`return DB::table('jobs')->get()
     ->map(fn ($job) => ['attempts' => (int) $job->attempts, 'delay' => $job->available_at - $job->created_at])->all();`);
 const failed = () => php<string[]>("return DB::table('failed_jobs')->pluck('exception')->all();");
 const log = () => php<string>("return file_get_contents(storage_path('logs/laravel.log'));");
@@ -196,7 +192,7 @@ test('platform:clear prints the number of deleted keys, and fails with the reaso
 test("an application's tests run on SQLite, without the platform", async () => {
   const other = startDriver();
   try {
-    const state = await other.php(`Platform::fake();
+    const state = await other.php(`Platform::fake(); Bus::fake([RenameJob::class]);
       Webform::create(['id' => 12, 'title' => 'A', 'body' => (object) []])->update(['title' => 'B']);
       Webform::where('id', 12)->update(['title' => 'C']);
       return [Webform::find(12)->title, json_encode(Webform::find(12)->body), Platform::announced()];`);

@@ -77,7 +77,7 @@ export function createClient({
 
   /**
    * Sends a request, and repeats it after temporary errors if repeating is safe. Never sends it for another login than
-   * the one at its begin.
+   * the one at its begin. `loggedIn`: the ID of the login when a series of requests began; default: of the current one.
    */
   async function sendSafely<K extends OperationName>(
     name: K,
@@ -90,11 +90,11 @@ export function createClient({
     // The same key in every try, so that the platform carries out only one of them.
     const headers = new Headers(options.headers);
     if (key && !headers.has('Idempotency-Key')) headers.set('Idempotency-Key', randomKey());
-    const most = method === 'GET' || key ? retries : 0;
+    const maxRetries = method === 'GET' || key ? retries : 0;
     const login = await (loggedIn ?? currentLogin());
     return withRetries(
       options.signal,
-      (failures, pauseMs) => failures < most && pauseMs <= longestPauseMs,
+      (failures, pauseMs) => failures < maxRetries && pauseMs <= longestPauseMs,
       () => sendAuthorized(name, input, { ...options, headers }, login),
     );
   }

@@ -39,7 +39,7 @@ function segmentOf(name: string, value: unknown): string {
   return encodeURIComponent(text);
 }
 
-/** Returns the request of an operation: what the path and the query do not take is the body. */
+/** Returns the request of an operation. What the path does not take is the query of a GET, else the body. */
 function requestOf(base: string, { method, path, form }: Operation, input: Input): Sent {
   const rest = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {

@@ -15,7 +15,7 @@ export interface Tokens {
   refreshToken: string;
   /** Time in ms since 1970, by the clock of this machine. */
   expiresAt: number;
-  /** Stays the same when the tokens are refreshed. Undefined: an earlier version of this package stored the tokens. */
+  /** ID of the login, which refreshes keep. Undefined: an earlier version of this package stored the tokens. */
   login?: string | undefined;
 }
 
@@ -119,7 +119,7 @@ export function createSession({ storage, key, sendOnce, onLogout }: Options) {
     throw next;
   }
 
-  /** Runs `work` in one tab at a time, where the browser has locks. A server has clients of many logins. */
+  /** Runs `work` in one tab at a time, if there are locks. Each login has its own: a server has clients of many. */
   async function exclusively<T>(work: () => Promise<T>): Promise<T> {
     const locks = storage && globalThis.navigator?.locks;
     if (!locks) return work();

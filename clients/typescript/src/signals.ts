@@ -40,7 +40,9 @@ export async function withLimit<T>(
   const either = new AbortController();
   const abort = (): void => either.abort(signal?.reason);
   const message = `No complete reply within ${limitMs} ms.`;
-  const timer = setTimeout(() => either.abort(new PlatformError({ code: 'timeout', message })), limitMs);
+  const stop = (): void => either.abort(new PlatformError({ code: 'timeout', message }));
+  // A longer timer, also Infinity, would fire at once.
+  const timer = setTimeout(stop, Math.min(limitMs, 2 ** 31 - 1));
   signal?.addEventListener('abort', abort);
   try {
     return await orAborted(work(either.signal), either.signal);

@@ -25,6 +25,8 @@ test('puts the input into path, query, body or form, and refuses an id that name
   ]);
   await fake.client.request('readVariant', { id: 1, variant: 'thumb' }).catch(() => undefined);
   expect(timers.mock.calls.filter(([, ms]) => ms === 260_000)).toHaveLength(3);
+  await fake.client.request('me', {}, { timeoutMs: Infinity }).catch(() => undefined);
+  expect(timers.mock.calls.filter(([, ms]) => ms === 2 ** 31 - 1)).toHaveLength(1);
   timers.mockRestore();
 });
 

@@ -38,17 +38,16 @@ async function logIn(gateway: string): Promise<string> {
 function createReader(gateway: string): () => Promise<void> {
   let token: Promise<string> | undefined;
   return async () => {
-    token ??= logIn(gateway);
-    const id = Math.random() < 0.8 ? oneOf(FAVOURITES) : oneOf(DEMO_RECORDS);
-    const params = { model: anyModel(), id };
-    try {
-      const answer = await call(gateway, readContent, { params, token: await token });
-      if (answer.error) throw new Error(`no read: ${answer.status} ${answer.error.message}`);
-    } catch (error) {
-      // The token may have expired; the next read logs in again.
+    token ??= logIn(gateway).catch((error: unknown) => {
       token = undefined;
       throw error;
-    }
+    });
+    const id = Math.random() < 0.8 ? oneOf(FAVOURITES) : oneOf(DEMO_RECORDS);
+    const params = { model: anyModel(), id };
+    const answer = await call(gateway, readContent, { params, token: await token });
+    // The token has expired: the next read logs in again.
+    if (answer.status === 401) token = undefined;
+    if (answer.error) throw new Error(`no read: ${answer.status} ${answer.error.message}`);
   };
 }
 

@@ -17,7 +17,7 @@ export interface Settings {
   clientSecret: string;
 }
 
-/** Path of content-server.json beside stack.json: settings that only the content server needs. */
+/** The settings that only the content server needs. A file beside stack.json has them. */
 export type Credentials = Pick<Settings, 'database' | 'clientId' | 'clientSecret'>;
 export const CREDENTIALS_FILE = 'content-server.json';
 

@@ -11,7 +11,7 @@ import { CommandError, type Command } from './command.ts';
 import { rotateKeySecret } from './keys.ts';
 import { createUser, importUsers } from './users.ts';
 
-const accounts = useStarted(openTestAccounts, ({ close }) => close());
+const accounts = useStarted(openTestAccounts);
 
 const run = (command: Command, args: string[], input?: string) =>
   runCommand(accounts.url, command, args, input);

@@ -57,12 +57,10 @@ export const endAllSessions: Command = async (args, { withAccounts }) => {
   parseArgs({ args });
   const secret = readKeySecret();
   const ended = await withAccounts(async (accounts) => {
-    const count = await accounts.transaction(async ({ sessions, audit }) => {
-      const sessionCount = await sessions.endAllUsers();
-      const details = { session: 'all', sessions: sessionCount };
-      await audit.add({ ...byCommand, event: 'session_revoked', details });
-      return sessionCount;
-    });
+    // Not in a transaction, which would lock all sessions until its end: refreshes would wait.
+    const count = await accounts.sessions.endAllUsers();
+    const details = { session: 'all', sessions: count };
+    await accounts.audit.add({ ...byCommand, event: 'session_revoked', details });
     await replaceSigningKeys(accounts, secret);
     return count;
   });

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { endAllSessions } from '../commands/keys.ts';
+import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
 import { until } from '../../../test/support/wait.ts';
 import { keySecret, longBackoff, password, reasonOf, useAuth, type TestAuth } from '../testing/start-auth.ts';
 
@@ -45,10 +46,22 @@ test('guesses of the password are limited as those of a login', async () => {
   expect(await auth.sql(failures, thief.id)).toHaveLength(11);
 });
 
-test('end-all-sessions logs everyone out, and a new login works', async () => {
+test('end-all-sessions logs everyone out in short transactions, and a new login works', async () => {
   process.env['AUTH_KEY_SECRET'] = keySecret;
-  const [one, two] = [await auth.person(), await auth.person()];
-  expect(await auth.run(endAllSessions, [])).toMatch(/^Ended \d+ sessions and replaced the signing keys\./);
+  const one = await auth.person();
+  const batch = `INSERT INTO auth.session (user_id, device, address, must_change_password, ends_at)
+    SELECT $1::bigint, '', '::1', false, now() + interval '1 day' FROM generate_series(1, 10000)`;
+  await auth.sql(batch, one.id);
+  const two = await auth.person();
+  const release = await holdOpen(auth.database, (query) =>
+    query('hold', 'SELECT FROM auth.session WHERE id = $1 FOR UPDATE', [two.sessionId]),
+  );
+  const ending = auth.run(endAllSessions, []);
+  await untilBlocked(auth.database);
+  // The first batch has ended, although the second one waits.
+  const meanwhile = await auth.refresh(one.refreshToken).finally(release);
+  expect(await ending).toMatch(/^Ended \d{5} sessions and replaced the signing keys\./);
+  expect(reasonOf(meanwhile)).toBe('revoked');
   delete process.env['AUTH_KEY_SECRET'];
   for (const { refreshToken } of [one, two])
     expect(reasonOf(await auth.refresh(refreshToken))).toBe('revoked');

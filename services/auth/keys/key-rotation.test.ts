@@ -20,7 +20,7 @@ const nextSecret = `${keySecret}, and another`;
 const times = { ...signingKeyTimes, reload: 0.05, coolDown: 0.05 };
 const away = expect.objectContaining({ status: 503 }) as object;
 
-const own = useStarted(openAuthService, ({ close }) => close());
+const own = useStarted(openAuthService);
 let database: Database;
 let stores: AuthDatabase;
 let log: string[];

@@ -32,7 +32,7 @@ export async function loadSigningKeys(
   let reading: Promise<void> | undefined;
 
   /** Decrypts a new key. A decrypted key stays usable, even if it is sealed with another secret later. */
-  async function toLoadedKey(key: StoredSigningKey, open: typeof unsealLater): Promise<LoadedKey> {
+  async function toLoadedKey(key: StoredSigningKey, open: typeof tryUnseal): Promise<LoadedKey> {
     const known = loaded.find(({ kid }) => kid === key.kid);
     const isSame = known?.sealed.equals(key.sealed);
     const privateKey = isSame ? known?.privateKey : ((await open(key)) ?? known?.privateKey);
@@ -40,7 +40,8 @@ export async function loadSigningKeys(
     return { ...key, publicKey, privateKey, signsFrom: performance.now() + key.signsIn };
   }
 
-  async function unsealLater(key: StoredSigningKey): Promise<KeyObject | undefined> {
+  /** Returns undefined, and logs that once, if the key was sealed with another secret since the start. */
+  async function tryUnseal(key: StoredSigningKey): Promise<KeyObject | undefined> {
     return unsealPrivateKey(key, secret).catch(() => {
       if (!mustRestart)
         logger.error(
@@ -51,7 +52,7 @@ export async function loadSigningKeys(
     });
   }
 
-  async function read(open: typeof unsealLater): Promise<void> {
+  async function read(open: typeof tryUnseal): Promise<void> {
     const stored = await loadOrCreateKeys(database, secret);
     loaded = await Promise.all(stored.map((key) => toLoadedKey(key, open)));
     readAt = performance.now();
@@ -59,7 +60,7 @@ export async function loadSigningKeys(
 
   async function readAgain(): Promise<void> {
     try {
-      await read(unsealLater);
+      await read(tryUnseal);
       failing = false;
     } catch (error) {
       if (!failing) logger.warn({ error }, 'signing keys not read; using the loaded keys');

@@ -195,6 +195,8 @@ test('users of MFA_REQUIRED_ROLES can only set up a second factor', async () => 
     const listUsers = (token: string) => strict.ask(contract.listUsers, { token });
     expect((await listUsers(admin.token)).error?.error).toBe('mfa_enrollment_required');
     expect((await strict.ask(contract.me, { token: admin.token })).status).toBe(200);
+    const logout = { params: { identity: 'identity' }, token: admin.token };
+    expect((await strict.ask(contract.identityLogout, logout)).error?.error).toBe('identity_login_disabled');
     await enrol(strict.origin, admin.token);
     const { body } = await strict.refresh(admin.refreshToken);
     expect((await listUsers(body!.access_token)).status).toBe(200);

@@ -1,15 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { createLogger, fetchWithToken, runInContext } from '@content-platform/chassis';
-import { type HttpServer, startHttpServer } from '../../../test/support/http-server.ts';
+import { startHttpServer } from '../../../test/support/http-server.ts';
+import { useStarted } from '../../../test/support/use-started.ts';
 import { until, within } from '../../../test/support/wait.ts';
 import { createPushDevices } from './push-devices.ts';
 
 /** A stub of the devices service: the requests that it got, and its reply. */
 let asked: object[] = [];
 let answer: (response: ServerResponse) => void;
-let devices: HttpServer;
 let log: string[];
 const done = (response: ServerResponse) => void response.writeHead(204).end();
 
@@ -24,13 +24,10 @@ async function take(request: IncomingMessage, response: ServerResponse) {
   });
   answer(response);
 }
-beforeAll(async () => {
-  devices = await startHttpServer((request, response) => void take(request, response));
-});
+const devices = useStarted(() => startHttpServer((request, response) => void take(request, response)));
 beforeEach(() => {
   [asked, log, answer] = [[], [], done];
 });
-afterAll(() => devices.close());
 
 const token = 'a-push-token:that-nobody-may-see';
 function start(at: string | undefined) {

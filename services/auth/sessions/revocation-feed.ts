@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import type { Stores } from '../stores.ts';
 
 const waitMs = 2_000;
-/** auth reads twice a second. An older state is not sent without reading again. */
+/** Age up to which a state is sent without reading again. Normally none is older, because auth reads twice a second. */
 const freshMs = 1_000;
 
 /** Serves revocations and valid keys to every process. auth itself calls `read` twice a second, which finds news. */

@@ -39,16 +39,13 @@ test('a reader of an id has seen all earlier revocations, also of concurrent tra
   expect([...page.revocations, ...rest.revocations]).toMatchObject([{ session: '21' }, { session: '22' }]);
 });
 
-test('omits revocations that no token needs any more, and deletes them; those of sessions stay for 30 days', async () => {
-  const rowsOf = (column: 'client' | 'session_id') =>
-    auth.sql(`SELECT FROM auth.revocation WHERE ${column} IS NOT NULL`);
+test('omits revocations that no token needs any more, and deletes all but the newest after 30 days', async () => {
   await revokeNow({ client: 'old' });
   await revokeNow({ sessions: [31] });
   await auth.sql(`UPDATE auth.revocation SET at = at - interval '17 minutes'`);
   const { last } = await after(0);
   expect((await after(0)).revocations.filter(({ id }) => id !== last)).toEqual([]);
   await auth.stores.revocations.deleteExpired();
-  expect(await rowsOf('client')).toEqual([]);
   expect((await auth.stores.revocations.listEndedSessions(0)).sessions.at(-1)).toMatchObject({
     session_id: 31,
   });

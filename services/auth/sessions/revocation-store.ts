@@ -1,8 +1,6 @@
 import { deleteExpired, statements, type Database, type RevocationPage } from '@content-platform/chassis';
 import { retentionSeconds } from '../access-tokens.ts';
 
-const endedSessionsKeptSeconds = 30 * 86_400;
-
 interface Row {
   id: number;
   session: string | null;
@@ -53,12 +51,10 @@ export function createRevocationStore(query: Database['query']) {
       return { sessions, last };
     },
 
-    /** Keeps the newest one, with which readers compare their position, and those of sessions for 30 days. */
+    /** Deletes those older than 30 days, except the newest one, with which readers compare their position. */
     async deleteExpired(): Promise<void> {
-      const old = `at < now() - make_interval(secs => CASE WHEN session_id IS NULL THEN $1::float8 ELSE $2::float8 END)
-                   AND id < (SELECT max(id) FROM auth.revocation)`;
-      const values = [retentionSeconds, endedSessionsKeptSeconds];
-      await deleteExpired(query, 'delete_revocations', 'auth.revocation', old, values);
+      const old = `at < now() - interval '30 days' AND id < (SELECT max(id) FROM auth.revocation)`;
+      await deleteExpired(query, 'delete_revocations', 'auth.revocation', old);
     },
   };
 }

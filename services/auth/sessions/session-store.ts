@@ -52,7 +52,8 @@ export const maxChainSteps = 256;
 const maxSessions = 100;
 
 /**
- * Must equal the expression of the index session_over. The newest session from a provider stays: it names the suborgs.
+ * The time from which a session is over. A provider's session lasts until `ends_at`, even if it was ended: the newest
+ * one names the suborgs. Must equal the expression of the index session_over.
  */
 const overSince = 'least(ends_at, CASE WHEN identity_issuer IS NULL THEN ended_at END)';
 
@@ -194,7 +195,7 @@ export function createSessionStore(query: Database['query']) {
     /** Returns the number of ended sessions. Replace the signing keys afterwards: access tokens stay valid. */
     async endAllUsers(): Promise<number> {
       const text = `UPDATE auth.session SET ended_at = now() WHERE id = ANY (ARRAY(
-                      SELECT id FROM auth.session WHERE ended_at IS NULL AND ends_at > now() LIMIT 10000))`;
+                      SELECT id FROM auth.session WHERE ended_at IS NULL AND ends_at > now() LIMIT 10000 FOR UPDATE))`;
       return runInBatches(query, 'end_all_sessions', text, [], 10_000);
     },
 

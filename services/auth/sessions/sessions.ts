@@ -34,7 +34,11 @@ export function createSessions(
   /** Finds the session of a replaced token whose row was deleted, by following its chain of successors. */
   async function findDeleted(store: SessionStore, token: string): Promise<FoundToken | undefined> {
     const hashes: Buffer[] = [];
-    for (let next = token; hashes.length < maxChainSteps; hashes.push(sha256(next))) next = successorOf(next);
+    let next = token;
+    while (hashes.length < maxChainSteps) {
+      next = successorOf(next);
+      hashes.push(sha256(next));
+    }
     const known = await store.findAny(hashes);
     const successor = known && (await store.findAndLock(known));
     return successor && { ...successor, state: successor.state === 'valid' ? 'reused' : successor.state };

@@ -113,10 +113,7 @@ export type IdentityFixture = Awaited<ReturnType<typeof startIdentityService>>;
 
 /** Starts the service before the tests of a file or block, and stops it afterwards. */
 export function useIdentityService(options: Options | (() => Options)): IdentityFixture {
-  return useStarted(
-    () => startIdentityService(typeof options === 'function' ? options() : options),
-    ({ stop }) => stop(),
-  );
+  return useStarted(() => startIdentityService(typeof options === 'function' ? options() : options));
 }
 
 /** Does the same with a scripted provider. */

@@ -191,10 +191,7 @@ export type TestAuth = Awaited<ReturnType<typeof startAuth>>;
 
 /** Starts the service before the tests of a file, and stops it afterwards. Only tests and hooks may use the result. */
 export function useAuth(options: Parameters<typeof startAuth>[0] = {}): TestAuth {
-  return useStarted(
-    () => startAuth(options),
-    ({ stop }) => stop(),
-  );
+  return useStarted(() => startAuth(options));
 }
 
 /** Returns the number of statements that the service ran under this name. */

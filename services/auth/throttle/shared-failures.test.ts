@@ -21,7 +21,7 @@ const logger = createLogger('auth', 'warn', { write: (line) => void log.push(lin
 const connections: ReturnType<typeof createRedis>[] = [];
 // Defined before the hooks of the server, so that no client tries to reconnect.
 afterAll(() => connections.forEach((redis) => redis.disconnect()));
-const server = useStarted(startRedis, ({ stop }) => stop());
+const server = useStarted(startRedis);
 beforeEach(async () => {
   [checks, log] = [0, []];
   await server.admin.flushall();

@@ -5,7 +5,7 @@ import { RandomIdGenerator } from '@opentelemetry/sdk-trace';
 import type { Attributes, Span, SpanOptions, TraceHeaders, Tracer } from '../context.ts';
 import { withTimeout } from '../concurrency.ts';
 
-/** Longer traces are sent, too: at the gateway the request may exceed the slow limit of 500 ms. */
+/** A trace that is longer in this process is sent, too: the whole request may exceed the slow limit of 500 ms. */
 const longMs = 200;
 /** Spans held of one request or event; further ones are dropped. */
 const maxSpans = 1_000;

@@ -59,7 +59,7 @@ export function createChangeFeed(query: Database['query']) {
     /**
      * Returns at most `limit` changes of `models` after the cursor; without a cursor, of every record that exists. Each
      * change that was committed is in a later page, unless a newer change of its record replaces it. Throws 410 if changes
-     * since the cursor may be unknown, and the errors of `query`.
+     * since the cursor may be unknown, 503 if an epoch began during a first page, and the errors of `query`.
      */
     async read(given: FeedCursor | undefined, models: Model[], limit: number): Promise<FeedPage> {
       const { epoch, base, pass } = given ?? { epoch: (await position()).epoch, base: beginning };
@@ -70,8 +70,11 @@ export function createChangeFeed(query: Database['query']) {
       const window = pass?.window ?? shorten(now);
       // Read after the page, so that a new epoch or a removed tombstone is noticed.
       const { epoch: current, purged } = await position();
+      // A removed tombstone may be a deletion that the reader lacks. A first pass lists existing records, so it needs
+      // no tombstone from before its window.
       const isPurged = BigInt(purged) >= BigInt(oldestOpen(isFirst ? window : base));
-      if (current !== epoch || isPurged || isBefore(now, base) || isBefore(now, window)) throw expired();
+      if (current !== epoch || isPurged || isBefore(now, base) || isBefore(now, window))
+        throw given ? expired() : unavailable('The records were replaced meanwhile. Retry later.');
       const next = { epoch, models };
       if (!last) return { changes, cursor: { ...next, base: window }, isUpToDate: !pass };
       // A shortened window does not see each change of this page, so it must not limit the pass.

@@ -392,6 +392,15 @@ describe('one check', () => {
   });
 });
 
+test('a first page that waited for a TRUNCATE returns 503, because the client sent no cursor', async () => {
+  await withDatabase(world.databaseUrl, async (slow) => {
+    await slow.query('BEGIN; TRUNCATE content.condition');
+    const first = createChangeFeed(world.query).read(undefined, ['condition'], 1);
+    await untilBlocked(world);
+    await Promise.all([slow.query('COMMIT'), expect(first).rejects.toMatchObject({ status: 503 })]);
+  });
+});
+
 test('deletes tombstones after 30 days, notes the newest, and expires the cursors from before it', async () => {
   const { read: readFeed } = createChangeFeed(world.query);
   const { cursor } = await readFeed(undefined, ['condition'], 1_000);

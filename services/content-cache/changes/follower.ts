@@ -92,7 +92,7 @@ export function followChanges(options: ChangeFollowerOptions): () => Promise<voi
     if (epoch !== epochOfBatches) batches = [];
     epochOfBatches = epoch;
     if (!isCleared) {
-      await invalidator.clearAll(cache, requester);
+      await invalidator.clearAll(cache, { ...requester, since: Date.now() });
       logger.info('all cached records were cleared: the log of changes begins here');
       return log.setCompared(now, epoch);
     }

@@ -50,6 +50,7 @@ export function watchMissedChanges(options: MissedChangesOptions) {
       due.map(({ since }) => since),
     ]);
     const known = new Set([...announced.map(targetName), ...(await pending.among(changes))]);
+    // The due changes are the first: `add` appends, and each change waits for the same time.
     waiting = waiting.slice(due.length);
     for (const change of changes) {
       if (known.has(targetName(change))) continue;

@@ -85,7 +85,7 @@ export function readContent(deps: ContentDeps): Handler<typeof contract.readCont
 
 /** Lists that are read at the same time: one can have 25 MB. */
 const maxListsAtATime = 4;
-/** Length of all lists that clients have not received yet: more would exhaust the memory of the process. */
+/** Characters of all lists that clients have not received yet: more would exhaust the memory of the process. */
 const maxUnsent = 64e6;
 /** Limit for the lists of one caller, so that a caller who reads slowly does not block the others. */
 const maxUnsentOfCaller = maxUnsent / 2;

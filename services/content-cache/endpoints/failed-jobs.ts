@@ -97,7 +97,7 @@ export function deleteFailedJobs(deps: DeletionDeps): Handler<typeof contract.de
 async function retry({ jobs, invalidator, cache }: FailedJobDeps, id: number, caller: Caller) {
   const stored = await jobs.load(id);
   if (!stored) return undefined;
-  const requester = { source: 'retry', requestedBy: callerName(caller) } as const;
+  const requester = { source: 'retry', requestedBy: callerName(caller), since: Date.now() } as const;
   let failure: Unprocessable | undefined;
   try {
     if (stored.class === 'events_lost') {

@@ -31,7 +31,8 @@ export function startEvents(options: EventsOptions) {
   /** Clears everything, since the lost events are unknown. Stores a failed job unless the partitions were empty. */
   async function onLost(lost: LostPartition[], topicIsNew: boolean, signal: AbortSignal): Promise<void> {
     logger.warn({ lost }, 'events may have been lost; clearing the whole cache');
-    await invalidator.clearAll(clearer, { source: 'recovery', requestedBy: 'content-cache' });
+    const requester = { source: 'recovery', requestedBy: 'content-cache', since: Date.now() } as const;
+    await invalidator.clearAll(clearer, requester);
     const held = lost.filter(({ committed, high, position }) => Math.max(committed, high, position) > 0);
     if (topicIsNew || held.length === 0) return;
     const list = held.map(
@@ -46,7 +47,7 @@ export function startEvents(options: EventsOptions) {
       offset: String(held[0]!.low),
       key: null,
       value: null,
-      // Offsets of a recreated topic start at 0 again. While a job of the topic is open, no second job is stored.
+      // Part of the unique key: offsets of a recreated topic start at 0 again. A second open job is not stored.
       messageAt: String(Date.now()),
       model: null,
     };

@@ -54,6 +54,7 @@ test('clears everything once after a loss although the failed job cannot be stor
   );
   await until('the job is stored', async () => (await lostJobs()).length > 0);
   expect(clearsOf(service, 'recovery')).toHaveLength(models.length);
+  expect(await service.metric('invalidation_delay_seconds_count{source="recovery"}')).toBe(models.length);
 });
 
 test('clears everything before the events that the broker still has', async () => {

@@ -61,7 +61,7 @@ export async function startTestStores() {
 
 /** Starts the stores before the tests of a file, and closes them afterwards. Only tests and hooks may use the result. */
 export function useTestStores(): TestStores {
-  return useStarted(startTestStores, ({ close }) => close());
+  return useStarted(startTestStores);
 }
 
 /** Reads a record through the service. Returns the reply and the cache's outcome. */

@@ -60,18 +60,6 @@ describeEndpoint(contract.registerFcmToken, registerExample, ({ ask }) => {
     expect(await devicesOf(token)).toEqual([answer.body!.device]);
     expect(JSON.stringify(answer.body)).not.toContain(body.token);
   });
-
-  test("moves a phone to its new user without the old user's data and messages", async () => {
-    const [one, another] = [await newUser(), await newUser()];
-    const body = { token: newPushToken(), platform: 'android' as const, name: "One's phone" };
-    const before = await register(one.token, body);
-    const { device } = (await ask({ token: another.token, body: { token: body.token } })).body!;
-    expect(device).toMatchObject({ platform: null, name: null });
-    expect(Date.parse(device.registered_at)).toBeGreaterThan(Date.parse(before.registered_at));
-    expect(await devicesOf(one.token)).toEqual([]);
-    expect(await pushTokensOf(one.id)).toEqual([]);
-    expect(await pushTokensOf(another.id)).toEqual([body.token]);
-  });
 });
 
 describeEndpoint(contract.listDevices, {}, ({ ask }) => {

@@ -98,8 +98,5 @@ type TestLetters = Awaited<ReturnType<typeof startLetters>>;
 
 /** Starts the service before the tests of a file and stops it afterwards. Only tests and hooks may use the result. */
 export function useLetters(options: { findUser?: FindUser } = {}): TestLetters {
-  return useStarted(
-    () => startLetters(options),
-    ({ stop }) => stop(),
-  );
+  return useStarted(() => startLetters(options));
 }

@@ -3,7 +3,6 @@ import type { FileStore } from '../file-store.ts';
 import { findOrphans } from '../sweep.ts';
 import type { Store } from '../stores/store.ts';
 import * as corpus from '../testing/corpus.ts';
-import { newFile } from '../testing/media-fixture.ts';
 import { useService } from '../testing/service.ts';
 
 const current = useService();
@@ -69,8 +68,9 @@ describe('files are stored before their row, and the row is deleted before the f
 
   test('returns 404 for a file that the store has lost', async () => {
     const service = await current.start();
-    const { id } = await current.scene.files.add(newFile());
-    expect((await service.get(`/api/media/${id}/original`)).status).toBe(404);
+    const { body } = await service.upload(corpus.pdf);
+    for (const key of await current.keys()) await current.scene.store.remove(key);
+    expect((await service.get(`/api/media/${body.id}/original`)).status).toBe(404);
   });
 });
 

@@ -21,7 +21,7 @@ import { receiveFile, type ReceivedFile } from '../receive-file.ts';
 import type { Workspace } from '../workspace.ts';
 import type { MediaDeps } from './media.ts';
 
-/** Returns a function that gives an upload of a user one of `max` slots, `maxPerUser` for each user, if one is free. */
+/** Returns a function that takes one of `max` slots for a user, who may hold `maxPerUser`; undefined: none is free. */
 function perUserLimit(max: number, maxPerUser: number): (userId: number) => Release | undefined {
   const all = createSemaphore(max);
   const held = new Map<number, number>();
@@ -47,9 +47,9 @@ export interface UploadDeps extends MediaDeps {
   uploadMetrics: UploadMetrics;
 }
 
-/** Maximum number of concurrent uploads. Each may be a file on the disk and a slow client. */
+/** Maximum number of concurrent uploads. Each may keep a file on the disk for as long as its client is slow. */
 const maxUploads = 64;
-/** Below the number that may wait for a worker process, so that one user cannot fill that queue. */
+/** So that one user cannot take all slots. The user's own queue of jobs has room for this number. */
 const maxUploadsPerUser = 8;
 
 const refusals: Record<Refusal, string> = {

@@ -7,7 +7,7 @@ import * as corpus from '../testing/corpus.ts';
 import { createTestPool } from '../testing/pools.ts';
 import { inspect, isPngBomb } from './inspect.ts';
 
-const pool = useStarted(createTestPool, ({ close }) => close());
+const pool = useStarted(createTestPool);
 let valid: Record<string, Buffer>;
 beforeAll(async () => void (valid = await corpus.validPictures()));
 

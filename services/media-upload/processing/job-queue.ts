@@ -14,7 +14,7 @@ type Attempt<T> = (isAlone: boolean) => Promise<T | 'crowded'>;
 
 export const overloaded = () => unavailable('The server is overloaded. Retry later.');
 
-/** Schedules jobs. A user has at most `size` jobs that run or are next, so that the next free slot goes to another user. */
+/** Schedules jobs. Up to `size` jobs of a user run or wait for a slot. The others do not delay other users' jobs. */
 export function createJobQueue({ size, maxWaiting, waitMs }: JobQueueOptions) {
   const slots = createSemaphore(size, maxWaiting);
   const alone = createSemaphore(1, maxWaiting);
@@ -45,6 +45,7 @@ export function createJobQueue({ size, maxWaiting, waitMs }: JobQueueOptions) {
     const held = [await alone.acquire(signal)];
     const releaseAll = () => held.forEach((release) => release());
     try {
+      // `held` also contains `alone`.
       while (held.length <= size) held.push(await slots.acquire(signal));
       return releaseAll;
     } catch (error) {

@@ -17,7 +17,7 @@ interface MemoryLimit {
 /**
  * Kills at most one worker process if all together use more memory than `maxBytes`, because an image's memory is
  * unknown until it is decoded. It kills idle processes first, then the youngest job, so that the oldest job always
- * finishes. A job that runs alone is 'costly' if its process uses the larger half, otherwise 'crowded'.
+ * finishes. A job that runs alone is 'costly' if its process uses more than half of `maxBytes`, otherwise 'crowded'.
  */
 export function enforceMemoryLimit({ maxBytes, idle, busy, memoryOf }: MemoryLimit): void {
   const workers = [...idle(), ...busy()];
@@ -25,8 +25,8 @@ export function enforceMemoryLimit({ maxBytes, idle, busy, memoryOf }: MemoryLim
   if (busy().length === 0 || workers.some(({ isEnding }) => isEnding)) return;
   const used = workers.reduce((sum, { pid }) => sum + memoryOf(pid), memoryOf(process.pid));
   if (used <= maxBytes) return;
-  const rested = idle().at(-1);
-  if (rested) return rested.kill('idle');
+  const idleWorker = idle().at(-1);
+  if (idleWorker) return idleWorker.kill('idle');
   const youngest = busy().at(-1)!;
   const isCostly = busy().length === 1 && memoryOf(youngest.pid) > maxBytes / 2;
   youngest.kill(isCostly ? 'costly' : 'crowded');

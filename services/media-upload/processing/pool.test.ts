@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -23,6 +23,7 @@ afterEach(() => Promise.all(pools.splice(0).map((pool) => pool.close())));
 const order = (pool: TestPool, text: string, signal?: AbortSignal) => pool.process(Buffer.from(text), signal);
 const done = { kind: 'pdf', mime: expect.stringMatching(/^pid \d+$/) };
 const unavailable = { status: 503, headers: { 'Retry-After': expect.stringMatching(/^\d+$/) } };
+const { signal } = new AbortController();
 
 async function pidOf(pool: TestPool): Promise<number> {
   const outcome = await order(pool, '0');
@@ -50,7 +51,6 @@ test('refuses a file that crashes its worker process; other jobs continue', asyn
 test("a user's many jobs do not keep another user waiting for all of them", async () => {
   const pool = await unrulyPool({ size: 1 });
   const jobs = await Promise.all(Array.from({ length: 5 }, () => pool.jobOf(Buffer.from('50'))));
-  const { signal } = new AbortController();
   const ended: number[] = [];
   const users = [1, 1, 1, 1, 2];
   await Promise.all(
@@ -79,18 +79,17 @@ test('ends the job or the wait of a client that disconnects', async () => {
   expect(await order(pool, '10')).toEqual(done);
 });
 
-test('returns 503 when too many jobs wait, and when one waited too long', async () => {
+test('returns 503 when too many jobs wait, in total or of one user, and when one waited too long', async () => {
   const pool = await unrulyPool({ size: 1, maxWaiting: 1, waitMs: 500, jobMs: 600_000 });
   const [hang, quick] = [await pool.jobOf(Buffer.from('hang')), await pool.jobOf(Buffer.from('0'))];
   const working = new AbortController();
-  const { signal } = new AbortController();
-  const first = pool.run(hang, working.signal);
+  const first = pool.run(hang, working.signal, 1);
   first.catch(() => undefined);
-  const second = pool.run(quick, signal);
-  second.catch(() => undefined);
-  await turn();
-  await expect(pool.run(quick, signal)).rejects.toMatchObject(unavailable);
-  await expect(second).rejects.toMatchObject(unavailable);
+  const ends: string[] = [];
+  const refusal = (when: string, user: number) =>
+    expect(pool.run(quick, signal, user).finally(() => ends.push(when))).rejects.toMatchObject(unavailable);
+  await Promise.all([refusal('late', 2), refusal('at once', 3), refusal('late', 2), refusal('at once', 2)]);
+  expect(ends).toEqual(['at once', 'at once', 'late', 'late']);
   working.abort(new Error('over'));
   await expect(first).rejects.toThrow('over');
   expect(await order(pool, '0')).toEqual(done);
@@ -194,8 +193,14 @@ if (existsSync('/proc/self/status')) {
 
 test('runs the youngest job again when two together use too much memory', async () => {
   const usage = { cpuMsOf, rssOf: (pid: number) => (pid === process.pid ? 0 : 60) };
-  const pool = await unrulyPool({ size: 2, maxBytes: 100, usage });
-  expect(await Promise.all(['500', '500'].map((text) => order(pool, text)))).toEqual([done, done]);
+  const start = jest.fn(fork);
+  const startProcess = start as unknown as typeof fork;
+  const pool = await unrulyPool({ size: 2, maxBytes: 100, usage, startProcess });
+  const jobs = [await pool.jobOf(Buffer.from('1000')), await pool.jobOf(Buffer.from('1000'))];
+  const outcomes = await Promise.all(jobs.map((job) => pool.run(job, signal)));
+  // The oldest job has the process that was started last, the youngest then a new one.
+  const [, ...pids] = start.mock.results.map(({ value }) => (value as ChildProcess).pid);
+  expect(outcomes).toEqual(pids.map((pid) => ({ kind: 'pdf', mime: `pid ${pid}` })));
 });
 
 test('ends its worker processes when it is closed', async () => {

@@ -7,7 +7,10 @@ import { watchMemory } from './memory-limit.ts';
 import * as proc from './proc.ts';
 import { startWorkerProcess, type EndReason, type WorkerProcess } from './worker-process.ts';
 
-/** Below 700 MB for the service and two worker processes, with a reserve for memory that is used before it is measured. */
+/**
+ * Memory of the service, and of each worker process. With two of them this is 640 of the container's 700 MiB. The rest
+ * is a reserve for memory that is used before it is measured.
+ */
 const ownBytes = 260 * 2 ** 20;
 const bytesPerWorker = 190 * 2 ** 20;
 
@@ -31,7 +34,7 @@ export interface PoolOptions extends JobQueueOptions {
   /** Maximum memory of this process and its worker processes together, in bytes. Enforced on Linux only. */
   maxBytes: number;
   logger: Logger;
-  /** Called after each job that made or refused variants, with its duration in seconds. */
+  /** Called with the duration in seconds of each attempt that does not throw. A crowded job has two attempts. */
   onDone?: (seconds: number) => void;
   /** The module that the worker processes run. */
   program?: URL;
@@ -100,6 +103,7 @@ export function createPool(options: PoolOptions) {
     try {
       await giveToDecoder([job.folder, job.path]);
       const result = await worker.run(job);
+      // Killed, but its outcome arrived before its end. Its memory is free once it has ended.
       if (worker.isEnding) await worker.ended;
       const outcome = typeof result === 'string' ? outcomeOf(result, signal) : result;
       onDone?.((performance.now() - begun) / 1_000);

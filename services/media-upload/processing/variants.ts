@@ -60,12 +60,13 @@ async function write(image: Pixels, folder: string, name: ImageVariant): Promise
   return { name, width, height, bytes: size };
 }
 
+/** ThumbHash accepts up to 100 pixels per side. */
 async function placeholderOf(image: Pixels): Promise<string> {
   const { data, info } = await pixels(fit(from(image), 100, image.info).ensureAlpha());
   return Buffer.from(rgbaToThumbHash(info.width, info.height, data)).toString('base64');
 }
 
-/** Makes each variant from the pixels of the next larger one, so that none has other data of the upload. Throws Unreadable. */
+/** Makes each variant from the pixels of the next larger one, so none has metadata of the upload. Throws Unreadable. */
 export async function makeVariants(
   file: Buffer,
   { folder, sides }: Job,

@@ -19,8 +19,8 @@ sharp.unblock({
 /** Reads the whole file first. A failing disk is then an error here, and every decoder error is caused by the file. */
 async function processJob(job: Job): Promise<Outcome> {
   const file = await readFile(job.path);
-  const kind = await inspect(file);
-  return kind.kind === 'image' ? makeVariants(file, job, kind.mime) : kind;
+  const type = await inspect(file);
+  return type.kind === 'image' ? makeVariants(file, job, type.mime) : type;
 }
 
 dropRoot();

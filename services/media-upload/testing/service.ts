@@ -30,7 +30,7 @@ interface Replaced {
 export function useService() {
   const services: Awaited<ReturnType<typeof startService>>[] = [];
   const test = {
-    scene: useStarted(createMediaFixture, ({ close }) => close()),
+    scene: useStarted(createMediaFixture),
     async start(replaced: Replaced = {}) {
       const service = await startService(test.scene, replaced);
       services.push(service);

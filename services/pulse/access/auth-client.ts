@@ -27,7 +27,7 @@ function failure(status: number, error: ErrorEnvelope, headers: Headers): HttpEr
 }
 
 export function createAuthClient(url: string) {
-  const ask = (headers: ClientHeaders) => ({ headers, signal: AbortSignal.timeout(timeoutMs) });
+  const optionsFor = (headers: ClientHeaders) => ({ headers, signal: AbortSignal.timeout(timeoutMs) });
   const rethrow = (cause: unknown) => Promise.reject(unreachable(cause));
 
   return {
@@ -39,7 +39,7 @@ export function createAuthClient(url: string) {
       { code, ...credentials }: { email: string; password: string; code?: string | undefined },
       from: ClientHeaders,
     ) {
-      let answer = await call(url, login, { body: credentials, ...ask(from) }).catch(rethrow);
+      let answer = await call(url, login, { body: credentials, ...optionsFor(from) }).catch(rethrow);
       const mfaToken = answer.error?.details?.find(({ path }) => path === 'mfa_token')?.message;
       if (mfaToken !== undefined) {
         if (!code) throw new HttpError('mfa_required', 'Enter the code of your authenticator app, too.');
@@ -47,7 +47,7 @@ export function createAuthClient(url: string) {
         const digits = code.replace(/\s/g, '');
         const proof = /^\d{6}$/.test(digits) ? { code: digits } : { recovery_code: code };
         const body = { mfa_token: mfaToken, ...proof };
-        answer = await call(url, loginMfa, { body, ...ask(from) }).catch(rethrow);
+        answer = await call(url, loginMfa, { body, ...optionsFor(from) }).catch(rethrow);
       }
       if (answer.error) throw failure(answer.status, answer.error, answer.headers);
       const { token: accessToken, refresh_token: refreshToken, expires_in, ...rest } = answer.body;
@@ -58,7 +58,7 @@ export function createAuthClient(url: string) {
     /** Returns new tokens; undefined: the session has ended. Throws 503. */
     async renew(refreshToken: string, from: ClientHeaders): Promise<Tokens | undefined> {
       const body = { grant_type: 'refresh_token', refresh_token: refreshToken };
-      const answer = await call(url, token, { body, ...ask(from) }).catch(rethrow);
+      const answer = await call(url, token, { body, ...optionsFor(from) }).catch(rethrow);
       if (answer.error?.error === 'invalid_grant') return undefined;
       if (answer.error) throw unavailable('The session cannot be renewed. Try again later.', answer.error);
       const { access_token: accessToken, refresh_token: next = refreshToken, expires_in } = answer.body;
@@ -67,7 +67,7 @@ export function createAuthClient(url: string) {
 
     /** Ends the session in auth. Ignores errors, because the viewer's session here ends anyway. */
     async logOut(accessToken: string, from: ClientHeaders): Promise<void> {
-      await call(url, logout, { token: accessToken, ...ask(from) }).catch(() => undefined);
+      await call(url, logout, { token: accessToken, ...optionsFor(from) }).catch(() => undefined);
     },
   };
 }

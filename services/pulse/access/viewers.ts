@@ -19,7 +19,7 @@ export function clientHeadersOf({ header, address }: Sender): ClientHeaders {
 /** Identifies the viewer of a request by the access token or the cookie. */
 export function createViewers(tokens: TokenVerifier, sessions: Sessions, cookie: Cookie) {
   async function bySession(sender: Sender, value: string) {
-    // The second time with a new token: `rotate-keys --now` ends access tokens but no sessions.
+    // If the token is refused, tries once with a new one: `rotate-keys --now` ends access tokens but no sessions.
     for (let refused: string | undefined, attempt = 1; attempt <= 2; attempt += 1) {
       const token = await sessions.tokenOf(value, clientHeadersOf(sender), refused);
       if (token === undefined) break;

@@ -7,7 +7,7 @@ interface Page {
   body: Content;
   /** The page's script refreshes it periodically. */
   live?: boolean;
-  /** The page's script reloads it once, immediately. */
+  /** The browser loads /pulse once more, immediately. */
   reloadOnce?: boolean;
 }
 

@@ -1,7 +1,7 @@
 import { html, type Html } from './html.ts';
 import { layout } from './layout.ts';
 
-/** `problem`: why the form is shown again. `fromElsewhere`: browsers send no cookie after a link of another site. */
+/** `problem`: why the form is shown again. `fromElsewhere`: a link of another site sent no cookie; a reload does. */
 export function signInPage(problem?: string, fromElsewhere = false): Html {
   return layout({
     title: 'Sign in – Pulse',

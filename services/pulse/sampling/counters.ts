@@ -1,7 +1,10 @@
 import { durationBuckets } from '@content-platform/chassis';
 import type { Scrape } from './scrape.ts';
 
-/** `request|GET /api/me|0.05` (bucket up to 0.05 s), `failed|GET /api/me`, `read|webform|hit`, `missed|webform`. */
+/**
+ * Counts by key: `request|GET /api/me|0.05` (requests in the bucket up to 0.05 s, not cumulative),
+ * `failed|GET /api/me`, `read|webform|hit`, `missed|webform`.
+ */
 export type Counts = ReadonlyMap<string, number>;
 
 function add(counts: Map<string, number>, key: string, value: number): void {

@@ -32,15 +32,16 @@ function failedJobs({ failedJobs: open }: Gauges): Target {
 
 /** Counts reads of content by the cache's outcome, of all models or of one. */
 export function readsOf(counted: Counts, model?: string) {
-  const of = (outcome: string) => {
-    const end = model === undefined ? `|${outcome}` : `|${model}|${outcome}`;
-    return [...counted].reduce((sum, [key, n]) => (isRead(key) && key.endsWith(end) ? sum + n : sum), 0);
-  };
+  const of = (outcome: string) =>
+    [...counted].reduce((sum, [key, n]) => {
+      const [kind, ofModel, ofOutcome] = key.split('|');
+      const isAsked = kind === 'read' && ofOutcome === outcome && (model === undefined || ofModel === model);
+      return isAsked ? sum + n : sum;
+    }, 0);
   const [hits, misses, bypasses] = [of('hit'), of('miss'), of('bypass')];
   const all = hits + misses + bypasses;
   return { hits, misses, bypasses, all, ratio: all > 0 ? hits / all : null };
 }
-const isRead = (key: string) => key.startsWith('read|');
 
 function hitRatio(counted: Counts, { contentCache }: Gauges): Target {
   const { all, ratio } = readsOf(counted);

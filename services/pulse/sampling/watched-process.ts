@@ -65,7 +65,7 @@ export function watchProcess(address: string, watchedSince: number) {
 }
 export type WatchedProcess = ReturnType<typeof watchProcess>;
 
-/** Remembers processes without an address for a while: counts must not be new when a process is ready again. */
+/** Remembers an address's process for 5 min after the last lookup: when it is back, old counts are no increases. */
 export function watchAddresses() {
   /** `at`: when the address was last resolved, in ms. */
   const watched = new Map<string, { process: WatchedProcess; at: number }>();

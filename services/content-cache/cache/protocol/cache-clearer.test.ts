@@ -9,7 +9,7 @@ import { useStarted } from '../../../../test/support/use-started.ts';
 import { until } from '../../../../test/support/wait.ts';
 
 const started = closedAfterEach();
-const redis = useStarted(startRedis, ({ stop }) => stop());
+const redis = useStarted(startRedis);
 let cache: ContentCache;
 let connection: CacheConnection;
 

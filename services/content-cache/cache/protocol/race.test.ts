@@ -12,7 +12,7 @@ const limitMs = 120_000 + reads * 2;
 const seed = Number(process.env['RACE_SEED'] ?? Math.floor(Math.random() * 1e9));
 
 const started = closedAfterEach();
-const redis = useStarted(startRedis, ({ stop }) => stop());
+const redis = useStarted(startRedis);
 
 test(
   `returns no stale read in ${reads} (RACE_SEED=${seed})`,

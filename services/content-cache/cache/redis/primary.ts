@@ -24,7 +24,7 @@ export const clientSettings = {
   // A READ sent twice would wait for its own lease.
   autoResendUnfulfilledCommands: false,
   enableOfflineQueue: false,
-  // The ready check is INFO without a time limit; our first command does the same with one.
+  // The ready check is INFO without a time limit. Our first command, INCARNATION, calls INFO and has a time limit.
   enableReadyCheck: false,
   protocol: 2,
   disableClientInfo: true,

@@ -5,9 +5,9 @@ import type { Replication } from '../connection.ts';
 export function replicaAdvice(primaries: Replication[], atLeast: number): string | undefined {
   for (const { replicas, minToWrite } of primaries) {
     if (replicas === 0) continue;
-    const majority = Math.floor((replicas + 1) / 2);
-    if (atLeast >= majority && (minToWrite ?? atLeast) === atLeast) continue;
-    const wanted = Math.max(majority, atLeast, minToWrite ?? 0);
+    const needed = Math.floor((replicas + 1) / 2);
+    if (atLeast >= needed && (minToWrite ?? atLeast) === atLeast) continue;
+    const wanted = Math.max(needed, atLeast, minToWrite ?? 0);
     const has = `a Redis primary has ${replicas} ${replicas === 1 ? 'replica' : 'replicas'}`;
     const now = `${minToWrite ?? 'unknown'} and ${atLeast}`;
     return `${has}: set min-replicas-to-write of Redis and CACHE_MIN_REPLICAS to ${wanted} (they are ${now}), or a failover can bring back what was cleared`;
