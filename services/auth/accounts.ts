@@ -7,13 +7,13 @@ import type { NewUser, User } from './user-store.ts';
 
 export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
 
-/** Migrates the schema and opens the accounts, for commands and demo data. Throws if the database is unavailable. */
+/** Migrates the schema and opens auth's stores, for commands and demo data. Throws if the database is unavailable. */
 export async function openAccounts(databaseUrl: string) {
   const database = await openDatabase('auth', databaseUrl, migrateAuth);
   return { ...createAuthDatabase(database), passwords: createPasswords(), close: database.close };
 }
 
-/** Opens the accounts during `work`. */
+/** Opens auth's stores during `work`. */
 export async function withAccounts<T>(databaseUrl: string, work: (accounts: Accounts) => Promise<T>) {
   const accounts = await openAccounts(databaseUrl);
   return work(accounts).finally(accounts.close);

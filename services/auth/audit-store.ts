@@ -36,7 +36,7 @@ export const byUser = (userId: number, address: string) => ({ userId, actor: `us
 export function createAuditStore(query: Database['query']) {
   const { rows, affects, run } = statements(query);
 
-  /** Yields all rows of a function of the database, in pages. `keyOf` returns the key from which a page starts. */
+  /** Yields all rows of a function of the database, in pages. `keyOf` returns the key that orders the rows. */
   const read = <Row extends object>(operation: string, text: string, keyOf: (row: Row) => number) =>
     rowsOf<Row>((last) => rows<Row>(operation, text, [last ? keyOf(last) + 1 : 1, rowsPerCheck]));
 
@@ -61,8 +61,9 @@ export function createAuditStore(query: Database['query']) {
       return rows<AuditRecord>('list_audit', text, [userId ?? null, event ?? null, before ?? null, limit]);
     },
 
-    /** Records at most one token in an hour for each IP address, because clients may ask all the time. */
+    /** Records at most one token in an hour for each client and IP address, because clients may ask all the time. */
     addClientToken(name: string, address: string) {
+      // `unnamed_actor` is the stored column, which has an index. The view computes `actor` from it.
       const text = `INSERT INTO auth.audit (event, actor, address)
                     SELECT 'client_token', $1::text, $2::inet
                     WHERE NOT EXISTS (SELECT FROM auth.audit WHERE event = 'client_token' AND unnamed_actor = $1
@@ -105,7 +106,7 @@ export function createAuditStore(query: Database['query']) {
       return { queued };
     },
 
-    /** Deletes entries that are a year old, and of `client_token` 30 days. */
+    /** Deletes entries after a year, and those of the event `client_token` after 30 days. */
     deleteExpired: () => deleteWith(query, 'delete_audit', 'auth.delete_expired_audit'),
   };
 }

@@ -13,7 +13,7 @@ import { identityConfig } from './identity/settings.ts';
 import { mailConfig } from './password-reset/settings.ts';
 import { readBlocklist } from './passwords/blocklist.ts';
 
-const message = 'a secret of 32 or more characters';
+const keySecretForm = 'a secret of 32 or more characters';
 const passwordMinLength = integer(8, 64)
   .default(15)
   .describe('Minimum length of passwords in characters, 8 to 64');
@@ -24,14 +24,14 @@ const blocklistFile = z
   .describe(
     'Path of a file of passwords that are refused: on each line a password or its SHA-1 in hex, as in the files of Have I Been Pwned; at most 1,000,000 lines and 64 MB; unset: none',
   );
-const keySecret = z.string(message).min(32, message);
+const keySecret = z.string(keySecretForm).min(32, keySecretForm);
 
-const internalUrl = (name: string, effect: string) =>
-  url('http:', 'https:').optional().describe(`URL of the internal listener of ${name}${effect}`);
-const effect = '; unset: exports return 503';
+const internalUrl = (name: string, details: string) =>
+  url('http:', 'https:').optional().describe(`URL of the internal listener of ${name}${details}`);
+const ifUnset = '; unset: exports return 503';
 type ExporterUrl = ReturnType<typeof internalUrlVariable<(typeof exporters)[number]['name']>>;
 const exporterUrls = Object.fromEntries(
-  exporters.map(({ name }) => [internalUrlVariable(name), internalUrl(name, effect)]),
+  exporters.map(({ name }) => [internalUrlVariable(name), internalUrl(name, ifUnset)]),
 ) as Record<ExporterUrl, ReturnType<typeof internalUrl>>;
 
 export const authConfig = {

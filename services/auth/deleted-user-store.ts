@@ -6,8 +6,9 @@ type Entry = { position: number; id: number; deleted_at: Date };
 export function createDeletedUserStore(query: Database['query']) {
   const { rows, first, affects, run } = statements(query);
   return {
-    /** Records that `reader` has erased the users up to the position `after`. Returns up to 1,000 later ones. */
+    /** Records that `reader` has erased the users up to `after`. Returns up to 1,000 later ones; `last`: the newest. */
     async listAfter(after: number, reader: string) {
+      // Readers poll. NOT EXISTS saves the write while the position stays the same.
       const progress = `INSERT INTO auth.deleted_user_reader AS known (reader, position)
                         SELECT $1, $2::bigint WHERE NOT EXISTS (
                           SELECT FROM auth.deleted_user_reader WHERE reader = $1 AND position >= $2)
@@ -44,6 +45,7 @@ export function createDeletedUserStore(query: Database['query']) {
     /** Adds a user who does not exist to the feed. */
     add: (id: number) => run('add_deleted_user', 'SELECT auth.add_deleted_user($1)', [id]),
 
+    /** Makes new users get ids above `upTo`. */
     reserveIds: (upTo: number) => run('reserve_user_ids', 'SELECT auth.reserve_user_ids($1)', [upTo]),
 
     // Without row locks, which need the right to update: deleted users are never changed.

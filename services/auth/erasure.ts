@@ -15,8 +15,8 @@ import { createDeletedUserStore } from './deleted-user-store.ts';
 const measureEveryMs = 10_000;
 
 /** Erases deleted users from auth and the logs database, and measures how far each reader of the feed is. */
-export function startErasure(process: ProcessContext<ConfigOf<typeof authConfig>>, query: Database['query']) {
-  const { config, logger, metrics, onStop } = process;
+export function startErasure(service: ProcessContext<ConfigOf<typeof authConfig>>, query: Database['query']) {
+  const { config, logger, metrics, onStop } = service;
   const { LOGS_DATABASE_URL: logsUrl } = config;
   const deletedUsers = createDeletedUserStore(query);
   const readers: string[] = services.filter(({ erasesUsers }) => erasesUsers).map(({ name }) => name);
@@ -32,7 +32,7 @@ export function startErasure(process: ProcessContext<ConfigOf<typeof authConfig>
 
   follow('auth', { erase: deletedUsers.erase, query, schema: 'auth' });
   if (logsUrl !== undefined) {
-    const logs = connectDatabase(process, logsUrl, { maxConnections: 1 });
+    const logs = connectDatabase(service, logsUrl, { maxConnections: 1 });
     const stopping = new AbortController();
     let isMigrated = false;
     const queryLogs: Database['query'] = async (...statement) => {

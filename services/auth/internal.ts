@@ -35,7 +35,7 @@ const auditEntry = z.strictObject({
 });
 
 interface InternalDeps {
-  /** These use their own connections, so that other processes learn of a logout in time, even during many logins. */
+  /** Stores on their own connections, so that other processes learn of a logout in time, even during many logins. */
   feeds: Pick<Stores, 'revocations' | 'deletedUsers'>;
   revocationFeed: ReturnType<typeof createRevocationFeed>;
   users: Stores['users'];
@@ -59,11 +59,11 @@ function serviceOf(authorization = '', pairs: readonly string[]): string | undef
  * Serves the internal listener. Except for the first two endpoints, the caller needs the token of a service.
  *
  * - `GET /revocations?after=<id>`: the revocations after this id; with `&keys=true` also the kids of the valid signing
- *   keys, so that a leaked key is refused within a second; with `&known=<version>` also a version. While the newest
- *   version is `known`, the reply waits up to 2 s.
+ *   keys, so that a leaked key is refused within a second; with `&known=<version>` the kids and a version. While the
+ *   newest version is `known`, the reply waits up to 2 s.
  * - `POST /service-token` with the pair of a service as Basic credentials: `{token, expires_in}`, or 401.
  * - `GET /ended-sessions?after=<id>`: up to 1,000 sessions that ended after this id, in the last 30 days.
- * - `GET /deleted-users?after=<position>`: up to 1,000 users. The caller has erased those up to this position.
+ * - `GET /deleted-users?after=<position>`: up to 1,000 users after it. The caller has erased those up to this position.
  * - `GET /users?email=<address>` or `?id=<id>`: `{id}`, or 404. Emails are compared as in a login.
  * - `POST /audit {event, actor, address, user_id?, details}`: 204, or 403 for an event of another service.
  */

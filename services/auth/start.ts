@@ -30,7 +30,7 @@ import { loadSigningKeys } from './keys/signing-keys.ts';
 import { retention } from './retention.ts';
 import { createAuthDatabase, createStores, migrateAuth } from './stores.ts';
 
-/** Redis may become available later. Throws ConfigError if the keys were sealed with another AUTH_KEY_SECRET. */
+/** Starts auth, also without Redis. Throws ConfigError for invalid settings, also if they do not decrypt the keys. */
 export async function startAuthService(service: ProcessContext<ConfigOf<typeof authConfig>>) {
   const { config, logger, metrics, onStop } = service;
   const { DATABASE_URL: url, AUTH_KEY_SECRET: keySecret } = config;

@@ -99,7 +99,8 @@ export function createUserStore(query: Database['query']) {
     },
 
     /**
-     * Locks the user. Returns undefined if the password is used, replaced or expired, or the user disabled or deleted.
+     * Uses up the temporary password and locks the user. Returns undefined if the password was used, replaced or has
+     * expired, or if the user was disabled or deleted.
      */
     consumeTemporaryPassword(id: number, hash: string | null) {
       const text = `UPDATE auth.user SET temp_password_used_at = now()

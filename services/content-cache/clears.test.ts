@@ -1,16 +1,15 @@
 import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
+import { useStarted } from '../../test/support/use-started.ts';
 import { until, within } from '../../test/support/wait.ts';
 import { startProxy } from '../../test/support/proxy.ts';
 import { eraseRequesters } from './invalidation-log.ts';
-import type { TestService } from './testing/service.ts';
 import { read, useTestStores } from './testing/test-stores.ts';
 
 const world = useTestStores();
-let service: TestService;
+const service = useStarted(() => world.service());
 beforeAll(async () => {
-  service = await world.service();
   await world.sql(
     `INSERT INTO content.record SELECT model, id, 'Old', '{}'
      FROM unnest(ARRAY['webform', 'pathway']) AS model, generate_series(1, 20) AS id`,

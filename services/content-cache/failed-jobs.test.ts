@@ -1,20 +1,17 @@
-import { beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import { beforeEach, expect, jest, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import type { BodyInput } from '@content-platform/contract';
 import { createLogger } from '@content-platform/chassis';
 import { call } from '@content-platform/contract/client';
 import { accepted } from '../../test/support/accounts.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
 import { deleteFailedJobs, retryFailedJobs } from './endpoints/failed-jobs.ts';
 import { createFailedJobStore } from './failed-job-store.ts';
-import type { TestService } from './testing/service.ts';
 import { useTestStores } from './testing/test-stores.ts';
 
 const world = useTestStores();
-let service: TestService;
-beforeAll(async () => {
-  service = await world.service();
-});
+const service = useStarted(() => world.service());
 beforeEach(() => world.sql('TRUNCATE content.failed_job'));
 
 interface Stored {

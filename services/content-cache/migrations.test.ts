@@ -5,12 +5,14 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { createLogger, migrate } from '@content-platform/chassis';
-import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
+import { createTestDatabase } from '../../test/support/test-database.ts';
 import { untilBlocked } from '../../test/support/locks.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 
-let database: TestDatabase;
-let owner: pg.Client;
 const clients: pg.Client[] = [];
+afterAll(() => Promise.all(clients.map((client) => client.end())));
+const database = useStarted(createTestDatabase);
+let owner: pg.Client;
 
 /** Connects as the owner until the end of the file. */
 async function connect(): Promise<pg.Client> {
@@ -23,14 +25,9 @@ const logger = createLogger('content-cache', 'silent');
 const folder = new URL('migrations/', import.meta.url);
 
 beforeAll(async () => {
-  database = await createTestDatabase();
   // Two processes migrate at once, as on the first start with two replicas.
   await Promise.all([1, 2].map(() => migrate({ url: database.url, schema: 'content', folder, logger })));
   owner = await connect();
-});
-afterAll(async () => {
-  await Promise.all(clients.map((client) => client.end()));
-  await database.drop();
 });
 
 const insert = `INSERT INTO content.webform (id, title, body, version, updated_at)

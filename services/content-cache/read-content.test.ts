@@ -1,21 +1,14 @@
-import { afterEach, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
+import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
-import { type Proxy, startProxy } from '../../test/support/proxy.ts';
+import { startProxy } from '../../test/support/proxy.ts';
 import { listContent } from './endpoints/content.ts';
-import type { TestService } from './testing/service.ts';
 import { read, useTestStores } from './testing/test-stores.ts';
 
 const world = useTestStores();
-let service: TestService;
-beforeAll(async () => {
-  service = await world.service();
-});
-/** To the database. Closed also when a test fails. */
-let proxy: Proxy | undefined;
-afterEach(async () => {
-  await proxy?.close();
-  proxy = undefined;
-});
+const service = useStarted(() => world.service());
+/** To the database. */
+const proxy = useStarted(() => startProxy(new URL(world.databaseUrl)));
 
 const body = { fields: [{ name: 'a "quoted" é 🎈' }], big: 1e300, empty: [] };
 let nextId = 1;
@@ -96,7 +89,6 @@ test('serves reads from the database while Redis hangs or is down', async () => 
 });
 
 test('serves hits while PostgreSQL is unreachable, returns 503 for misses, and recovers', async () => {
-  proxy = await startProxy(new URL(world.databaseUrl));
   const through = await world.service({ databaseUrl: proxy.url });
   const [cachedId, otherId] = [await insert(), await insert()];
   // A process that has just connected to Redis may bypass the cache at first.
@@ -114,7 +106,6 @@ test('serves hits while PostgreSQL is unreachable, returns 503 for misses, and r
 });
 
 test('serves hits while PostgreSQL hangs, and lets few misses wait for it', async () => {
-  proxy = await startProxy(new URL(world.databaseUrl));
   const through = await world.service({ databaseUrl: proxy.url });
   const [cachedId, otherId] = [await insert(), await insert()];
   await until('it is cached', async () => (await read(through, 'webform', cachedId)).cache === 'hit');

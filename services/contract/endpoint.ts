@@ -68,7 +68,7 @@ export interface Response {
   page?: true;
   /** The JSON body is sent in pieces while the service reads the data. */
   isStreamed?: true;
-  /** Media types of a body without a schema. Default: application/json. */
+  /** Media types of a body that is not JSON. A response without `schema` and `contentType` has no body. */
   contentType?: string | readonly string[];
   /** Guaranteed response headers and their descriptions. */
   headers?: Readonly<Record<string, string>>;
@@ -76,7 +76,7 @@ export interface Response {
 
 /** Definition of an endpoint. The gateway, the service, the OpenAPI document and the tests read it. */
 export interface Endpoint {
-  /** Unique operationId in lower camel case. The handler's file has the same name in kebab case. */
+  /** Unique operationId in lower camel case. A service's handler is the function with this name in `endpoints/`. */
   name: string;
   method: Method;
   /** Path in Express syntax. Each `:name` matches exactly one segment and has its schema in `params`. */

@@ -6,7 +6,7 @@ export interface Schema {
   name: string;
   /** The schema has the table idempotency_key of the chassis. */
   idempotency?: true;
-  /** Rights on single tables with their partitions, and views. Default: all four on tables, SELECT on views. */
+  /** Rights on single tables with their partitions, and views. Default: to read and write tables, and to read views. */
   rights?: Readonly<Record<string, string>>;
   functions?: readonly string[];
 }
@@ -27,6 +27,7 @@ interface Description {
   readsSlowLog?: true;
   /** Other services whose public listener this process calls; every service also calls auth. */
   calls?: 'all' | readonly string[];
+  /** Services whose internal listener this process calls; every process also calls auth's. */
   callsInternal?: 'all' | readonly string[];
   /** The service has a secret with which auth gives it tokens for internal listeners. */
   hasSecret?: true;
@@ -34,6 +35,7 @@ interface Description {
   erasesUsers?: true;
   /** Field of `GET /api/me/export` with the user's data, which auth gets from the service's internal listener. */
   exportsAs?: string;
+  /** Maximum number of connections of a process to each PostgreSQL database. */
   connections: { platform: number; logs: number };
   /** Exactly one process runs, because its state is in memory. */
   isSingle?: true;

@@ -63,7 +63,7 @@ const rolesOfUser = z
 
 const account = z.strictObject({ ...user.shape, roles: z.array(z.enum(roles)), disabled: z.boolean() });
 
-/** A login at the identity provider that belongs to the user. null: no login since the upgrade. */
+/** An identity of the user. `email` null: the latest login had none; both null: no login since the upgrade. */
 export const linkedIdentity = z.strictObject({
   id,
   issuer: z.string().describe('Issuer URL of the identity provider.'),

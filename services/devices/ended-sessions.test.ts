@@ -9,7 +9,6 @@ import { openDevices } from './testing/devices.ts';
 const own = useStarted(openDevices);
 let ended: { position: number; sessionId: number }[];
 let available: boolean;
-let stop: () => Promise<void>;
 
 async function fetchPage(after: number) {
   if (!available) throw new Error('unavailable');
@@ -24,9 +23,9 @@ beforeEach(async () => {
   [ended, available] = [[], true];
 });
 
-async function following(work: () => Promise<void>): Promise<void> {
-  stop = followEndedSessions(fetchPage, own.devices, own.logger);
-  await work().finally(() => stop());
+async function following(work: () => Promise<unknown>): Promise<void> {
+  const stop = followEndedSessions(fetchPage, own.devices, own.logger);
+  await work().finally(stop);
 }
 async function newDevice() {
   const [userId, sessionId] = [randomInt(1, 2 ** 40), randomInt(1, 2 ** 40)];
@@ -63,9 +62,7 @@ test("begins again if auth's database was restored from a backup", async () => {
   end(1, known.sessionId);
   const { userId, sessionId } = await newDevice();
   end(3, sessionId);
-  await following(async () => {
-    await until('the device was deleted', async () => (await countOf(userId)) === 0);
-  });
+  await following(() => until('the device was deleted', async () => (await countOf(userId)) === 0));
   expect(await own.devices.endedSessionPosition()).toBe(3);
 });
 

@@ -1,20 +1,15 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { startService } from '../../test/support/programs.ts';
 import { until } from '../../test/support/wait.ts';
-import { startAuthStub, type AuthStub } from '../../test/support/auth-stub.ts';
+import { startAuthStub } from '../../test/support/auth-stub.ts';
 import { useLetters } from './testing/letters.ts';
 
 const letters = useLetters();
-let auth: AuthStub;
 const closers: (() => unknown)[] = [];
-beforeAll(async () => {
-  auth = await startAuthStub();
-});
 afterEach(() => closers.splice(0).forEach((close) => close()));
-afterAll(() => auth.close());
 
-async function start() {
-  const env = { AUTH_URL: auth.url, AUTH_INTERNAL_URL: auth.url, DATABASE_URL: letters.databaseUrl };
+async function start(authUrl: string) {
+  const env = { AUTH_URL: authUrl, AUTH_INTERNAL_URL: authUrl, DATABASE_URL: letters.databaseUrl };
   const { child, ended, internal, output } = await startService('services/letters/main.ts', { env });
   closers.push(() => child.kill('SIGKILL'));
   const readiness = async () => {
@@ -27,8 +22,10 @@ async function start() {
 }
 
 test('is not ready until it has the keys and revocations, and logs once what it waits for', async () => {
+  const auth = await startAuthStub();
+  closers.push(auth.close);
   auth.hangs = true;
-  const { child, ended, readiness, logged } = await start();
+  const { child, ended, readiness, logged } = await start(auth.url);
   await until('its stores are there', async () => {
     expect(await readiness()).toEqual({
       status: 503,

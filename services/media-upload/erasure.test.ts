@@ -50,7 +50,7 @@ test('removes the files after a crash between the rows and the store', async () 
 });
 
 test('cancels an upload in progress, and leaves none of its files', async () => {
-  const { files, store } = current.scene;
+  const { files } = current.scene;
   const reached = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
   const add: FileStore['add'] = async (file) => {
@@ -61,8 +61,7 @@ test('cancels an upload in progress, and leaves none of its files', async () => 
   const service = await current.start({ files: { add } });
   const upload = service.upload(await corpus.jpeg());
   await within('all files were put into the store', reached.promise);
-  await files.eraseUsers([1]);
-  await removePending(files, store);
+  await erase(1);
   expect(await current.keys()).toEqual([]);
   goOn.resolve();
   expect(await upload).toMatchObject({ status: 401, body: { error: 'invalid_token' } });
@@ -78,8 +77,7 @@ test('removes what a crash left of an upload: at once if the user was deleted, o
     for (const key of allKeysOf(file.object)) await store.put(key, await fileOf(Buffer.from('x')));
   }
   const [, other] = uploads as [unknown, (typeof uploads)[0]];
-  await files.eraseUsers([1]);
-  await removePending(files, store);
+  await erase(1);
   expect(await current.keys()).toEqual(allKeysOf(other.object).toSorted());
   // The process may have crashed only from our view: what it stores later is removed, too.
   expect(await pending()).toHaveLength(2);

@@ -41,33 +41,26 @@ test('removes folders older than ten minutes, and leaves younger ones', async ()
   expect(await readdir(root)).toEqual(['under-way']);
 });
 
-/** A disk on which one folder cannot be removed. */
-const broken =
-  (bad: () => string): typeof rm =>
-  async (path, options) => {
-    if (path === join(root, bad())) throw Object.assign(new Error('EIO: i/o error, rmdir'), { code: 'EIO' });
-    return rm(path, options);
-  };
+/** The folder that the disk `broken` cannot remove. */
+let stuck = '';
+const broken: typeof rm = async (path, options) => {
+  if (path === join(root, stuck)) throw Object.assign(new Error('EIO: i/o error, rmdir'), { code: 'EIO' });
+  return rm(path, options);
+};
 
 test('returns the result of the work when its folder cannot be removed now', async () => {
-  let name = '';
-  const workspace = await createWorkspace(
-    root,
-    broken(() => name),
-  );
+  const workspace = await createWorkspace(root, broken);
   const work = async (folder: string) => {
-    name = basename(folder);
+    stuck = basename(folder);
     return 'stored';
   };
   expect(await workspace.use(work)).toBe('stored');
-  expect(await readdir(root)).toEqual([name]);
+  expect(await readdir(root)).toEqual([stuck]);
 });
 
 test('removes the other folders when one cannot be removed', async () => {
-  const workspace = await createWorkspace(
-    root,
-    broken(() => 'a'),
-  );
+  stuck = 'a';
+  const workspace = await createWorkspace(root, broken);
   for (const name of ['a', 'b', 'c']) {
     await mkdir(join(root, name));
     await utimes(join(root, name), 0, 0);

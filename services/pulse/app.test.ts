@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import type { PulseReport, Scope } from '@content-platform/contract';
 import { createLogger, createMetrics } from '@content-platform/chassis';
-import { startHttpServer, type HttpServer } from '../../test/support/http-server.ts';
+import { startHttpServer } from '../../test/support/http-server.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { userCaller } from '../../test/support/user-caller.ts';
 import { createPulse } from './app.ts';
 import { makeReport } from './report.ts';
@@ -9,14 +10,12 @@ import { makeReport } from './report.ts';
 const unreachable = 'http://127.0.0.1:1';
 const publicUrl = 'http://pulse.example.com';
 const page = { Accept: 'text/html' };
-let server: HttpServer;
-let url: string;
 
 /**
  * A pulse without its dependencies: auth, content-cache and the logs database are unavailable. A token lists its
  * scopes.
  */
-beforeAll(async () => {
+const server = useStarted(() => {
   const verify = async (token: string) => userCaller(1, ...(token.split(',') as Scope[]));
   const app = createPulse({
     publicUrl,
@@ -30,18 +29,16 @@ beforeAll(async () => {
     logger: createLogger('pulse', 'silent'),
     metrics: createMetrics('pulse'),
   });
-  server = await startHttpServer(app);
-  url = server.origin;
+  return startHttpServer(app);
 });
-afterAll(() => server.close());
 
 test('shows the page, with a notice, while all dependencies are unavailable', async () => {
   const Authorization = 'Bearer pulse:view,jobs:manage';
-  const report = await fetch(`${url}/pulse`, { headers: { Authorization } });
+  const report = await fetch(`${server.origin}/pulse`, { headers: { Authorization } });
   const { slow, failed_jobs: jobs, targets } = (await report.json()) as PulseReport;
   expect([slow, jobs]).toEqual([null, null]);
   expect(targets.map(({ ok, value }) => [ok, value])).toEqual(targets.map(() => [false, null]));
-  const shown = await fetch(`${url}/pulse`, { headers: { ...page, Authorization } });
+  const shown = await fetch(`${server.origin}/pulse`, { headers: { ...page, Authorization } });
   expect(shown.status).toBe(200);
   expect((await shown.text()).match(/Not available/g)).toHaveLength(3);
 });
@@ -53,14 +50,14 @@ test('does not request failed jobs for a viewer without jobs:manage', async () =
   await makeReport(ask, { caller: userCaller(1, 'pulse:view'), token: 't' });
   expect(jobs).not.toHaveBeenCalled();
   const headers = { ...page, Authorization: 'Bearer pulse:view' };
-  expect(await fetch(`${url}/pulse`, { headers }).then((shown) => shown.text())).toContain(
+  expect(await fetch(`${server.origin}/pulse`, { headers }).then((shown) => shown.text())).toContain(
     'You need the scope jobs:manage to see failed jobs.',
   );
 });
 
 test('refuses to sign in while auth is unavailable, and the form explains it', async () => {
   const signIn = (headers: Record<string, string>) =>
-    fetch(`${url}/pulse/sign-in`, {
+    fetch(`${server.origin}/pulse/sign-in`, {
       method: 'POST',
       headers: { Origin: publicUrl, ...headers },
       body: new URLSearchParams({ email: 'a@example.com', password: 'x' }),
@@ -76,6 +73,6 @@ test('refuses to sign in while auth is unavailable, and the form explains it', a
 test('explains a failed retry while content-cache is unavailable', async () => {
   const headers = { Origin: publicUrl, Authorization: 'Bearer pulse:view,jobs:manage' };
   const send = { method: 'POST', headers, redirect: 'manual' } as const;
-  const { status, headers: told } = await fetch(`${url}/pulse/failed-jobs/7/retry`, send);
+  const { status, headers: told } = await fetch(`${server.origin}/pulse/failed-jobs/7/retry`, send);
   expect([status, told.get('location')]).toEqual([303, '/pulse?job=7&outcome=unavailable']);
 });

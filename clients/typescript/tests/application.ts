@@ -51,7 +51,7 @@ export async function createApplication() {
     return output;
   };
   const output = await run('bash', ['-e', '-c', readmeCode('sh').join('')], { cwd: parent });
-  return { folder, run, output, remove: () => rmSync(parent, { recursive: true, force: true }) };
+  return { folder, run, output, close: () => rmSync(parent, { recursive: true, force: true }) };
 }
 
 /** Runs `work` with the input of the scenario, and edits its record until it ends. */

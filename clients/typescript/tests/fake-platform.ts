@@ -50,12 +50,6 @@ export type Fake = Awaited<ReturnType<typeof startFake>>;
 export const tokens = (n: number): FakeReply =>
   ok({ token: `t${n}`, access_token: `t${n}`, refresh_token: `r${n}`, expires_in: 900, scope: '' });
 
-/** Accepts only this access token. */
-export const onlyWith =
-  (token: string, reply: FakeReply): FakeReply =>
-  ({ headers }) =>
-    headers.authorization === `Bearer ${token}` ? reply : failure(401, 'invalid_token');
-
 export const atOnce = { 'Retry-After': '0' };
 export const busy = failure(503, 'service_unavailable', atOnce);
 export const never: FakeReply = () => new Promise(() => undefined);
@@ -76,11 +70,13 @@ export const credentials = { email: 'a@example.com', password: 'p' };
 /** Logs in at a platform that accepts only the access token t2, so that the first request needs a refresh. */
 export async function loggedIn(refresh: FakeReply[], options: Partial<ClientOptions> = {}): Promise<Fake> {
   const me = ok({ id: 1 });
+  const onlyWithT2: FakeReply = ({ headers }) =>
+    headers.authorization === 'Bearer t2' ? me : failure(401, 'invalid_token');
   const fake = await startFake(
     {
       '/api/login': [tokens(1)],
       '/api/token': refresh,
-      '/api/me': [onlyWith('t2', me)],
+      '/api/me': [onlyWithT2],
       '/api/logout': [me],
     },
     options,

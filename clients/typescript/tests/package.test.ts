@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { ROOT } from '../../../deploy/local/config.ts';
 import { openBrowser } from '../../../test/support/chromium.ts';
 import { closeRecords } from '../../../test/support/records.ts';
 import { pageOrigin } from '../../../test/support/stack.ts';
+import { useStarted } from '../../../test/support/use-started.ts';
 import {
   appCode,
   createApplication,
@@ -17,14 +18,8 @@ import {
   withScenario,
 } from './application.ts';
 
-let app: Awaited<ReturnType<typeof createApplication>>;
-beforeAll(async () => {
-  app = await createApplication();
-});
-afterAll(async () => {
-  app?.remove();
-  await closeRecords();
-});
+const app = useStarted(createApplication);
+afterAll(closeRecords);
 
 const manifestOf = (folder: string) =>
   JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Record<string, unknown>;

@@ -31,7 +31,7 @@ function parseName(args: string[]): string {
   return parseOnly('NAME', nameForm, parseArgs({ args, allowPositionals: true }).positionals);
 }
 
-/** Runs `change`, which removes the client's secret, and revokes its tokens. Throws CommandError if it does not exist. */
+/** Runs `change` and revokes the client's tokens. Throws CommandError if the client does not exist or is disabled. */
 async function changeClient(
   { transaction }: Accounts,
   client: string,
@@ -46,7 +46,7 @@ async function changeClient(
   });
 }
 
-/** In ms. Revocations have a resolution of 1 s, and must not include the first token of the new secret. */
+/** Wait before the new secret is shown, in ms: a revocation covers whole seconds, and must not cover new tokens. */
 const revocationMs = 2_000;
 
 /** Runs `rotate-client NAME`; replaces the client's secret and revokes its tokens. */

@@ -104,9 +104,9 @@ export const listUnverifiedIdentities: Command = async (args, { withAccounts }) 
   parseArgs({ args });
   const found = await withAccounts(({ identities }) => identities.listUnverified());
   if (found.length === 0) return 'Every linked identity has a verified email address.';
-  const lines = found.map(({ id, userId, userEmail, issuer, email: there, emailVerified }) => {
+  const lines = found.map(({ id, userId, userEmail, issuer, email: linked, emailVerified }) => {
     const state =
-      emailVerified === false ? `email ${there ?? 'missing'} not verified` : 'no login since the upgrade';
+      emailVerified === false ? `email ${linked ?? 'missing'} not verified` : 'no login since the upgrade';
     return `user ${userId} ${userEmail}: identity ${id} at ${issuer}, ${state}`;
   });
   return lines.join('\n');

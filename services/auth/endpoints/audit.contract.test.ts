@@ -16,11 +16,12 @@ import { newLetter } from '../../../test/support/letters.ts';
 import { stack } from '../../../test/support/stack.ts';
 import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
+const { gateway } = stack();
 const queries = ['event=other', 'event=', 'user_id=0', 'user_id=x', 'actor=command'];
+const aUser = expect.stringMatching(/^user:\d+$/) as unknown as string;
 
 describeEndpoint(listAudit, { invalid: { queries } }, ({ ask }) => {
   test('lists the events of a user, newest first, in pages', async () => {
-    const { gateway } = stack();
     const { id, email, address } = await newUser();
     const elsewhere = newAddress();
     const headers = { 'X-Forwarded-For': elsewhere };
@@ -40,7 +41,6 @@ describeEndpoint(listAudit, { invalid: { queries } }, ({ ask }) => {
   });
 
   test('lists which staff read whose letter, and not what users read themselves', async () => {
-    const { gateway } = stack();
     const user = await newUser();
     const letter = await newLetter({ userId: user.id });
     const params = { id: letter };
@@ -50,15 +50,11 @@ describeEndpoint(listAudit, { invalid: { queries } }, ({ ask }) => {
     await call(gateway, readLetter, { params, token, headers: { 'X-Forwarded-For': address } });
     await call(gateway, readLetterHistory, { params, token });
     const { body } = await ask({ query: { user_id: user.id, event: 'letter_read' } });
-    const read = {
-      actor: expect.stringMatching(/^user:\d+$/) as unknown as string,
-      details: { letter_id: letter },
-    };
+    const read = { actor: aUser, details: { letter_id: letter } };
     expect(body!.items).toMatchObject([read, { ...read, address }]);
   });
 
   test('lists staff who got a letter by a change that changed nothing', async () => {
-    const { gateway } = stack();
     const { id: userId } = await newUser();
     const id = await newLetter({ userId });
     const [token, headers] = [await tokenOf(gateway, 'admin'), { 'If-Match': '*' }];
@@ -71,7 +67,6 @@ describeEndpoint(listAudit, { invalid: { queries } }, ({ ask }) => {
   });
 
   test('lists who deleted failed jobs', async () => {
-    const { gateway } = stack();
     const token = await tokenOf(gateway, 'sre');
     const id = await newFailedJob('too_large');
     await newFailedJob('too_large');
@@ -79,7 +74,7 @@ describeEndpoint(listAudit, { invalid: { queries } }, ({ ask }) => {
     const filter = { class: 'too_large', state: 'open' } as const;
     await call(gateway, deleteFailedJobs, { body: filter, token });
     const { body } = await ask({ query: { event: 'failed_jobs_deleted' } });
-    const bySre = { user_id: null, actor: expect.stringMatching(/^user:\d+$/) as unknown as string };
+    const bySre = { user_id: null, actor: aUser };
     // Another test file may delete jobs at the same time.
     const isOwn = new RegExp(`"too_large"|"job_id":${id}\\b`);
     expect(body!.items.filter(({ details }) => isOwn.test(JSON.stringify(details)))).toMatchObject([
@@ -91,7 +86,7 @@ describeEndpoint(listAudit, { invalid: { queries } }, ({ ask }) => {
   test('filters by event type', async () => {
     const { id, secret } = machine;
     const body = { grant_type: 'client_credentials', client_id: id, client_secret: secret };
-    await accepted(call(stack().gateway, clientToken, { body }));
+    await accepted(call(gateway, clientToken, { body }));
     const { items } = (await ask({ query: { event: 'client_token' } })).body!;
     expect(new Set(items.map(({ event }) => event))).toEqual(new Set(['client_token']));
     expect(items.map(({ actor }) => actor)).toContain('client:content-server');

@@ -38,7 +38,10 @@ export function identityLogin({ identity, database }: AuthContext): Handler<type
   };
 }
 
-/** A failed check of the state is shown as a page, a later error is passed to the client. */
+/**
+ * Completes a login and redirects the browser to `return_to` with a one-time code. Throws 400 or 403 for a state that
+ * is unknown, expired or of another browser. A later IdentityFailure becomes the parameter `error` of the redirect.
+ */
 export function identityCallback(context: AuthContext): Handler<typeof contract.identityCallback> {
   const { identity, database, logger } = context;
 

@@ -18,7 +18,7 @@ async function endSessions(stores: Stores, { iss: issuer, jti, sub, sid }: Logou
   if (!(await identities.useLogoutToken(sha256(JSON.stringify([issuer, jti]))))) return false;
   const known = sub === undefined ? undefined : await identities.findUserId({ issuer, subject: sub });
   const userIds = known === undefined ? await sessions.usersOfIdentitySession(issuer, sid) : [known];
-  // In order, because another token may name the same users.
+  // Sorted, because another token may name the same users: locks in another order could deadlock.
   for (const userId of userIds.toSorted((a, b) => a - b)) {
     await stores.users.lock(userId);
     await cancelIdentityLogins(stores, userId);

@@ -67,23 +67,21 @@ test('refuses if the password is changed during the request', async () => {
   expect(await rowsOf(person.id)).toContain('user');
 });
 
-describe('with a second factor', () => {
-  test('needs the code as well, which a refusal does not use up', async () => {
-    await auth.sql(`UPDATE auth.user SET roles = '{user}'`);
-    const person = await auth.person({}, 'admin');
-    const { secret } = await enrol(auth.origin, person.token);
-    const code = codeOf(secret);
-    const wrong = codeOf(secret, 120);
-    expect(await remove(person, { current_password: password })).toMatchObject(refused);
-    expect(await remove(person, { current_password: password, code: wrong })).toMatchObject(refused);
-    expect(await remove(person, { current_password: 'a wrong password', code })).toMatchObject(refused);
-    expect((await remove(person, { current_password: password, code })).error?.error).toBe('last_admin');
-    await expectUnchanged(person);
-    expect(await rowsOf(person.id)).toContain('totp');
-    await auth.person({}, 'admin');
-    expect((await remove(person, { current_password: password, code })).status).toBe(204);
-    expect(await rowsOf(person.id)).toEqual(['deleted_user']);
-  });
+test('with a second factor, needs the code as well, which a refusal does not use up', async () => {
+  await auth.sql(`UPDATE auth.user SET roles = '{user}'`);
+  const person = await auth.person({}, 'admin');
+  const { secret } = await enrol(auth.origin, person.token);
+  const code = codeOf(secret);
+  const wrong = codeOf(secret, 120);
+  expect(await remove(person, { current_password: password })).toMatchObject(refused);
+  expect(await remove(person, { current_password: password, code: wrong })).toMatchObject(refused);
+  expect(await remove(person, { current_password: 'a wrong password', code })).toMatchObject(refused);
+  expect((await remove(person, { current_password: password, code })).error?.error).toBe('last_admin');
+  await expectUnchanged(person);
+  expect(await rowsOf(person.id)).toContain('totp');
+  await auth.person({}, 'admin');
+  expect((await remove(person, { current_password: password, code })).status).toBe(204);
+  expect(await rowsOf(person.id)).toEqual(['deleted_user']);
 });
 
 describe('a user without a password', () => {

@@ -43,7 +43,8 @@ function refused(): HttpError<'reauthentication_required'> {
 }
 
 /**
- * Needs password and code as well: a stolen session must not be enough. Users without a password have just logged in.
+ * Beside the recent login, needs the password and the code of a second factor: a stolen session must not be enough. For
+ * users who have neither, the recent login is enough.
  */
 export function deleteMe(context: AuthContext): Handler<typeof contract.deleteMe> {
   const { database, passwords, totpKey, equalizeFailureTime } = context;
@@ -52,10 +53,11 @@ export function deleteMe(context: AuthContext): Handler<typeof contract.deleteMe
   async function remove(user: User, sessionId: number, code: string | undefined, address: string) {
     return database.transaction(async (stores) => {
       if (user.hasMfa && !(await acceptProof(stores, totpKey, user.id, { code }))) return { ok: false };
-      const now = await stores.users.lock(user.id);
-      if (!now || now.disabled || !(await stores.sessions.isLive(user.id, sessionId))) throw sessionEnded();
-      if (now.passwordHash !== user.passwordHash || now.hasMfa !== user.hasMfa) throw refused();
-      await removeUser(stores, now, byUser(user.id, address));
+      const current = await stores.users.lock(user.id);
+      if (!current || current.disabled || !(await stores.sessions.isLive(user.id, sessionId)))
+        throw sessionEnded();
+      if (current.passwordHash !== user.passwordHash || current.hasMfa !== user.hasMfa) throw refused();
+      await removeUser(stores, current, byUser(user.id, address));
       return { ok: true };
     });
   }

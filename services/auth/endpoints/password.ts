@@ -38,7 +38,7 @@ export function changePassword(context: AuthContext): Handler<typeof contract.ch
     if (!(await isCurrentPassword(context, user, caller, guess))) problems.push(wrong);
     const weakness = await policy.findProblem(chosen, user);
     if (weakness !== undefined) problems.push({ path, message: weakness });
-    // Compared last: otherwise the reply would allow guessing.
+    // Only for a caller who knows the current password: to others, this reply would confirm a guess of it.
     if (problems.length === 0 && (await matchPassword(passwords, user, chosen)))
       problems.push({ path, message: 'Must not be the current password.' });
     return problems;
@@ -53,11 +53,12 @@ export function changePassword(context: AuthContext): Handler<typeof contract.ch
       return passwords.hash(body.new_password);
     });
     await database.transaction(async ({ users, passwordResets, sessions, audit }) => {
-      const now = await users.lock(id);
-      if (!now || now.disabled || !(await sessions.isLive(id, Number(caller.sessionId))))
+      const current = await users.lock(id);
+      if (!current || current.disabled || !(await sessions.isLive(id, Number(caller.sessionId))))
         throw sessionEnded();
       // Knowledge of an earlier password must not be enough to replace the current one.
-      const same = now.passwordHash === user.passwordHash && now.tempPasswordHash === user.tempPasswordHash;
+      const same =
+        current.passwordHash === user.passwordHash && current.tempPasswordHash === user.tempPasswordHash;
       if (!same) throw refused(wrong);
       await users.setPassword(id, hash);
       await passwordResets.cancelOf(id);
@@ -90,8 +91,8 @@ function invalidToken(): HttpError<'invalid_reset_token'> {
   return new HttpError('invalid_reset_token', 'The link is not valid any more. Request a new one.');
 }
 
-/** Returns the enabled user to whom the token was sent. Throws 400. */
-async function findUser({ passwordResets, users }: Stores, token: string, lock: boolean) {
+/** Returns the enabled user to whom the token was sent; with `lock`, locks the user. Throws 400. */
+async function findUserOfToken({ passwordResets, users }: Stores, token: string, { lock = false } = {}) {
   const id = isToken(token) ? await passwordResets.findUserId(sha256(token)) : undefined;
   const user = id === undefined ? undefined : await (lock ? users.lock(id) : users.findById(id));
   if (!user || user.disabled) throw invalidToken();
@@ -102,13 +103,13 @@ async function findUser({ passwordResets, users }: Stores, token: string, lock: 
 export function resetPassword(context: AuthContext): Handler<typeof contract.resetPassword> {
   const { database, passwords, policy } = context;
   return async ({ body: { token, new_password: password }, address }) => {
-    const person = await findUser(database, token, false);
+    const person = await findUserOfToken(database, token);
     const message = await policy.findProblem(password, person);
     if (message !== undefined) throw invalidFields([{ path: 'body.new_password', message }]);
     const hash = await passwords.limit(() => passwords.hash(password));
     await database.transaction(async (stores) => {
       const { users, passwordResets, mfa, identityCodes, sessions, audit } = stores;
-      const { id } = await findUser(stores, token, true);
+      const { id } = await findUserOfToken(stores, token, { lock: true });
       // Another request may have used the token before this one got the lock.
       if ((await passwordResets.findUserId(sha256(token))) === undefined) throw invalidToken();
       await users.setPassword(id, hash);

@@ -32,7 +32,7 @@ export function deleteSession({ database }: AuthContext): Handler<typeof contrac
   return async ({ caller, params: { id }, address }) => {
     await database.transaction(async ({ sessions, audit }) => {
       const ended = await sessions.endOne(caller.id, id);
-      // The same reply as if another user's session did not exist.
+      // Another user's session gets the same reply as one that does not exist.
       if (!ended) throw new HttpError('not_found', `You have no session ${id}.`);
       const details = { session: id };
       await audit.add({ ...byUser(caller.id, address), event: 'session_revoked', details });

@@ -36,6 +36,7 @@ export function identityCode({ database, sessions }: AuthContext): Grant {
     const recordFailure = (reason: string) =>
       audit.add({ event: 'login_failed', userId, address, details: { reason, identity: issuer } });
     if (state === 'reused') {
+      // Forgets the session, so that a third use changes and records nothing.
       await codes.markUsed(hash);
       if (sessionId === null) return state;
       // RFC 6749 §4.1.2: a code that is presented twice was stolen.

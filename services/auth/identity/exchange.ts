@@ -58,12 +58,12 @@ function checkIssuer(configuration: Configuration, iss: string | undefined): voi
 }
 
 /**
- * Adds missing claims. The email and `email_verified` stay together: one source must not verify the email of the other.
+ * Adds claims of userinfo. The email and `email_verified` stay together: one source must not verify the other's email.
  */
 export function mergeClaims(idToken: IDToken, userInfo: UserInfoResponse): IDToken {
-  const fills =
+  const fromUserInfo =
     idToken.email === undefined || (idToken.email === userInfo.email && !('email_verified' in idToken));
-  const { email, email_verified } = fills ? userInfo : idToken;
+  const { email, email_verified } = fromUserInfo ? userInfo : idToken;
   return { ...userInfo, ...idToken, email, email_verified } as IDToken;
 }
 

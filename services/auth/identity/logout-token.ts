@@ -32,6 +32,7 @@ function isUnavailable(error: unknown): boolean {
     error instanceof errors.JWKSTimeout ||
     error instanceof errors.JWKSInvalid ||
     !(error instanceof errors.JOSEError) ||
+    // The reply was not 200 or not JSON.
     error.code === 'ERR_JOSE_GENERIC'
   );
 }

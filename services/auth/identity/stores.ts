@@ -8,10 +8,12 @@ interface Subject {
   subject: string;
 }
 
-/** An identity of a user. null: no login since the release that added these columns. */
+/** An identity of a user, with the email of the latest login. */
 export interface LinkedIdentity extends Subject {
   id: number;
+  /** null: the provider returned no usable email, or no login since the release that added the column. */
   email: string | null;
+  /** null: no login since that release. */
   emailVerified: boolean | null;
 }
 
@@ -159,7 +161,7 @@ export function createIdentityCodeStore(query: Database['query']) {
       return first<FoundCode>('present_identity_code', text, [hash, codeSeconds]);
     },
 
-    /** Marks the code as used; using it again ends the session `sessionId`. */
+    /** Marks the code as used; using it again ends the session `sessionId`. Without one, forgets the session. */
     markUsed(hash: Buffer, sessionId?: number) {
       const text = 'UPDATE auth.identity_code SET used_at = now(), session_id = $2 WHERE hash = $1';
       return run('use_identity_code', text, [hash, sessionId ?? null]);

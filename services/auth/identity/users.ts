@@ -17,8 +17,8 @@ async function create({ users, identities, audit }: Stores, email: string, perso
 }
 
 /**
- * Links a verified email only, and only one person: an attacker who first used a victim's email would share the
- * account.
+ * Links the person to the user with this email, which the provider has verified. Refuses a user who is linked to
+ * another subject there: an attacker who first used the victim's email would share the account.
  */
 async function linkByEmail({ users, identities, audit }: Stores, email: string, person: Person) {
   const found = await users.findByEmail(email);

@@ -73,6 +73,7 @@ export async function rotateSigningKey(
     const newest = (await signingKeys.list())[0];
     if (!newest) return undefined;
     if (newest.signsIn > 0) return { waiting: newest.kid, signsFrom: new Date(Date.now() + newest.signsIn) };
+    // Checks the secret: the auth service could not decrypt a key that another secret sealed.
     await unsealPrivateKey(newest, secret);
     const key = await generate(secret);
     const signsFrom = await signingKeys.add(key, signingKeyTimes.ahead);
@@ -84,7 +85,7 @@ export async function rotateSigningKey(
   });
 }
 
-/** Replaces all keys by one that signs immediately, because a key leaked. Returns its kid. Throws ConfigError. */
+/** Replaces all keys by one that signs immediately, and ends all access tokens. Returns the kid. Throws ConfigError. */
 export async function replaceSigningKeys(database: Pick<AuthDatabase, 'transaction'>, secret: string) {
   const key = await generate(secret);
   const { kid } = key.publicJwk;

@@ -20,8 +20,9 @@ type SecretStore = ReturnType<typeof createSecretStore>;
 export function createSecretStore(query: Database['query']) {
   const { rows, first, run } = statements(query);
   return {
-    /** Returns the secret with this name; stores `sealed` first if there is none. */
+    /** Returns the sealed secret with this name; stores `sealed` first if there is none. */
     async findOrAdd(name: string, sealed: Buffer): Promise<Buffer> {
+      // The update changes nothing. After DO NOTHING, RETURNING would not return an existing row.
       const text = `INSERT INTO auth.secret (name, sealed) VALUES ($1, $2)
                     ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING sealed`;
       return (await first<{ sealed: Buffer }>('load_secret', text, [name, sealed]))!.sealed;

@@ -93,7 +93,7 @@ export async function loadSigningKeys(
     async get(kid: string) {
       const key = find(kid);
       if (key) return key;
-      // A concurrent request may already have read the new key.
+      // Not more often, because anyone can invent a kid.
       if (performance.now() - readAt > times.coolDown * 1000) await reload();
       if (failing && !find(kid)) throw unavailable('Access tokens cannot be checked now. Retry later.');
       return find(kid);

@@ -65,8 +65,11 @@ export async function acceptProof(
   return true;
 }
 
-/** A code has only six digits, and three are valid at a time: 100 guesses in a quarter of an hour would be too many. */
-const dayMs = 86_400_000;
+/**
+ * Time in ms for which wrong codes count. A code has only six digits, and three are valid at a time: 100 guesses in the
+ * 15 min of passwords would be too many.
+ */
+const guessWindowMs = 86_400_000;
 
 /** Throttles codes like passwords, with a count of their own, which a known password does not reset. Throws 429. */
 export async function throttleProof<T extends { ok: boolean }>(
@@ -76,7 +79,7 @@ export async function throttleProof<T extends { ok: boolean }>(
   attempt: () => Promise<T>,
 ): Promise<T> {
   const isKnown = (network: string) => database.sessions.isKnownNetwork(userId, network);
-  const guess = { account: `mfa:${userId}`, address, isKnown, windowMs: dayMs };
+  const guess = { account: `mfa:${userId}`, address, isKnown, windowMs: guessWindowMs };
   const { outcome, limited } = await throttle.run(guess, attempt);
   if (!outcome.ok) {
     const details = { reason: 'wrong code' };

@@ -1,24 +1,19 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
-import { type MailServer, startMailServer, tokenIn } from '../../../test/support/mail-server.ts';
+import { startMailServer, tokenIn } from '../../../test/support/mail-server.ts';
 import { codeOf, enrol, mfaTokenOf } from '../../../test/support/totp.ts';
+import { useStarted } from '../../../test/support/use-started.ts';
 import { until } from '../../../test/support/wait.ts';
 import { retention } from '../retention.ts';
 import { createResetStore } from './reset-store.ts';
 import { password, reasonOf, useAuth, visible } from '../testing/start-auth.ts';
 
 const newPassword = 'eleven quiet herons read maps';
-let server: MailServer;
 let stopSending: () => Promise<void>;
-afterAll(async () => {
-  await stopSending();
-  await server.close();
-});
+afterAll(() => stopSending());
 const auth = useAuth({ sendsMail: true });
-beforeAll(async () => {
-  server = await startMailServer();
-  stopSending = auth.sendMails(server.port);
-});
+const server = useStarted(startMailServer);
+beforeAll(() => void (stopSending = auth.sendMails(server.port)));
 
 const from = (address: string) => ({ 'X-Forwarded-For': address });
 const forgot = (email: string, headers: Record<string, string> = {}) =>

@@ -3,8 +3,8 @@ import { deleteExpired, statements, type Database } from '@content-platform/chas
 /** Time in which the link in a mail must be used. */
 const tokenMinutes = 30;
 /**
- * Maximum number of mails to a user in a day: for requests from networks where the user has logged in, and for all others.
- * Strangers can use up the latter.
+ * Maximum number of mails to a user in a day. Requests from networks where the user has logged in are counted apart
+ * from all others, because strangers can use up the mails for the others.
  */
 const maxMailsPerDay = 5;
 const longestPauseSeconds = 300;
@@ -40,7 +40,8 @@ const networkOf = (row: string) =>
 const isKnown = (request: string) =>
   `EXISTS (SELECT FROM auth.session
            WHERE session.user_id = ${request}.user_id AND ${networkOf('session')} = ${networkOf(request)})`;
-// Other requests of the user that led to a mail, or precede this one. A stranger's request may be refused itself.
+// Other requests of the user that led to a mail, or that precede this one and come from the same kind of network (known
+// or not). An earlier request from the other kind is ignored until it led to a mail: it may be refused itself.
 const others = `auth.password_reset AS other WHERE other.user_id = password_reset.user_id AND (other.attempts > 0
   OR other.id < password_reset.id AND ${isKnown('other')} = ${isKnown('password_reset')})`;
 /** Selects the requests for which no mail is sent. $1: `tokenMinutes`, $2: `maxMailsPerDay`. */

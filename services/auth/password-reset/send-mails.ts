@@ -66,7 +66,7 @@ export function startSendingMails(
     } catch (error) {
       signal.throwIfAborted();
       outcome = isRefusal(error) || due.isLast ? 'abandoned' : 'failed';
-      // Servers quote the address.
+      // The mail server's reply may quote the recipient, who must not appear in the log.
       const reason = (error as Error).message.replaceAll(due.email, '[recipient]');
       const consequence = outcome === 'abandoned' ? 'no further attempt follows' : 'it will be retried';
       logger.warn(

@@ -11,21 +11,22 @@ const resetUrlForm = 'an https address (http on loopback) without query and frag
 
 /** Converts SMTP_URL to options of nodemailer. Throws for any other form. */
 function smtpOptions(value: string) {
-  const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(value);
+  const { protocol, hostname, port: given, username, password, pathname, search, hash } = new URL(value);
   const secure = protocol === 'smtps:';
-  const isWell = secure ? search === '' : protocol === 'smtp:' && ['', '?tls=never'].includes(search);
+  const neverTls = search === '?tls=never';
+  const isWell = secure ? search === '' : protocol === 'smtp:' && (search === '' || neverTls);
   if (!isWell || hostname === '' || !/^\/?$/.test(pathname) || hash) throw new Error(smtpForm);
-  // Alertmanager recognizes by this port whether a connection begins with TLS, and uses the same URL.
-  if (secure !== ((port || (secure ? '465' : '587')) === '465')) throw new Error(smtpForm);
-  const isPlain = search !== '';
+  const port = Number(given || (secure ? 465 : 587));
+  // Alertmanager uses the same URL, and begins a connection with TLS only at port 465.
+  if (secure !== (port === 465)) throw new Error(smtpForm);
   const auth = { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
   return {
     host: hostname.replace(/^\[(.*)\]$/, '$1'),
-    port: Number(port) || (secure ? 465 : 587),
+    port,
     secure,
     // Without it, an attacker in the network could remove STARTTLS from the server's reply and read the mail.
-    requireTLS: !secure && !isPlain,
-    ignoreTLS: isPlain,
+    requireTLS: !secure && !neverTls,
+    ignoreTLS: neverTls,
     ...(username && { auth }),
   };
 }

@@ -27,6 +27,7 @@ function* linesOf(path: string): Generator<Buffer> {
       throw wrong(`${path} is larger than ${maxMegabytes} MB`);
     const piece = Buffer.alloc(pieceBytes);
     let rest = Buffer.alloc(0);
+    // Ends early at a line that is too long, for which readLine throws.
     for (let read = 1; read > 0 && rest.length <= maxLineBytes;) {
       read = readSync(file, piece);
       const text = Buffer.concat([rest, piece.subarray(0, read)]);

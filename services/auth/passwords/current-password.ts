@@ -6,8 +6,8 @@ import type { User } from '../user-store.ts';
 import { matchPassword } from './temporary-password.ts';
 
 /**
- * Accepts the temporary password only if the session began with it. Throttled like logins, against the holder of a
- * stolen token. Throws 429.
+ * Returns whether the password is the user's current one; a temporary one only if the session began with it. Records a
+ * wrong one as the event `failure`. Throttled like logins, against the holder of a stolen token. Throws 429.
  */
 export async function isCurrentPassword(
   { database, passwords, throttle }: Pick<AuthContext, 'database' | 'passwords' | 'throttle'>,

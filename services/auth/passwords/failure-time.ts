@@ -13,8 +13,8 @@ const systemClock = { now: () => performance.now(), sleep: (ms: number): Promise
 export type EqualizeFailureTime = (start: number) => Promise<void>;
 
 /**
- * Makes failed logins equally long, which hides the reason: 400 ms, or as long as the slowest failure of 1 to 2
- * minutes.
+ * Makes failed logins equally long, which hides the reason: 400 ms, or as long as the slowest failure of the last 1 to
+ * 2 minutes, but at most 3 s.
  */
 export function createEqualizeFailureTime(clock = systemClock): EqualizeFailureTime {
   let since = clock.now();

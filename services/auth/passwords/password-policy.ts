@@ -9,7 +9,8 @@ const minScore = 3;
 const serviceName = 'content platform';
 
 /**
- * Without these limits 128 symbols block the event loop for seconds; with them for 25 ms, by the first 32 characters.
+ * zxcvbn rates only the first 32 characters. Without these limits 128 symbols block the event loop for seconds, with
+ * them for 25 ms.
  */
 const effort = { maxLength: 32, l33tMaxSubstitutions: 3 };
 
@@ -48,7 +49,7 @@ function userWords({ email, name }: Pick<User, 'email' | 'name'>): string[] {
   return [...new Set(words)].filter((word) => word.length > 2);
 }
 
-/** zxcvbn rates any three words with separators as strong. Returns an empty string if there are too many symbols. */
+/** Removes separators: zxcvbn rates any three words with them as strong. Empty if over a quarter are symbols. */
 function withoutSeparators(password: string): string {
   const together = password.normalize('NFKC').replace(/[^\p{L}\p{M}\p{N}]+/gu, '');
   return [...together].length * 4 >= [...password].length * 3 ? together : '';

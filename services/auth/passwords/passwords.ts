@@ -16,11 +16,11 @@ const maxWaiting = 40;
 const bcryptForm = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
 /** The cost of PHP and Laravel. With a higher cost, the time of a failed login would reveal the bcrypt hash. */
 const maxBcryptCost = 12;
-/** Several run in parallel, within the memory of the container. */
+/** In KiB. Several verifications run in parallel, within the memory of the container. */
 const maxArgon2Memory = 65_536;
 const maxArgon2Work = maxArgon2Memory * 4;
 
-/** New hashes use NFC (RFC 8265 §4.2), which does not depend on the keyboard; others the password as it was typed. */
+/** Our hashes are of the NFC form (RFC 8265 §4.2), imported ones of the typed form, even with the same parameters. */
 function normalizations(password: string, hash: string): Iterable<string> {
   return isOutdated(hash) ? [password] : new Set([password.normalize('NFC'), password]);
 }

@@ -13,7 +13,7 @@ export function makeRandomCode(): string {
   return inGroups(Array.from(randomBytes(length), (byte) => alphabet[byte % alphabet.length]).join(''));
 }
 
-/** Restores such a code, which users may type with capitals, spaces or without dashes; undefined: it is none. */
+/** Returns a random code as it was made. Users may type capitals, spaces or no dashes. undefined: it is not a code. */
 export function normalizeCode(typed: string): string | undefined {
   const characters = typed.toLowerCase().replace(/[\s-]/g, '');
   return form.test(characters) ? inGroups(characters) : undefined;
@@ -22,7 +22,7 @@ export function normalizeCode(typed: string): string | undefined {
 /** `own`: chosen by the user. `temporary`: generated for the user; it may be used or expired. */
 export type PasswordKind = 'own' | 'temporary';
 
-/** The work depends on the typed password only, so its duration does not reveal whether the user exists. */
+/** Returns which password matches. For a wrong one, the work does not depend on whether the user exists. */
 export async function matchPassword(
   passwords: Passwords,
   user: Pick<User, 'passwordHash' | 'tempPasswordHash'> | undefined,

@@ -51,7 +51,7 @@ export function createRevocationStore(query: Database['query']) {
       return { sessions, last };
     },
 
-    /** Deletes those older than 30 days, except the newest one, with which readers compare their position. */
+    /** Deletes revocations older than 30 days, except the newest one, with which readers compare their position. */
     async deleteExpired(): Promise<void> {
       const old = `at < now() - interval '30 days' AND id < (SELECT max(id) FROM auth.revocation)`;
       await deleteExpired(query, 'delete_revocations', 'auth.revocation', old);

@@ -76,7 +76,10 @@ export function createSessionStore(query: Database['query']) {
   /** Selects the session $2 of the user $1 if it is live. */
   const liveSession = 'user_id = $1 AND id = $2 AND ended_at IS NULL AND ends_at > now()';
 
-  /** Ends live sessions that match `condition`. Locks all of them before the revocations. Returns false for none. */
+  /**
+   * Ends the users' sessions that match `condition`: $1 is the user ids, `values` begin at $2. Locks all of them before
+   * it locks the revocations. Returns false for none.
+   */
   async function end(userIds: number | readonly number[], condition: string, ...values: unknown[]) {
     const text = `UPDATE auth.session SET ended_at = now()
                   WHERE user_id = ANY ($1) AND ended_at IS NULL AND ${condition} RETURNING id::float8 AS id`;
@@ -192,7 +195,7 @@ export function createSessionStore(query: Database['query']) {
       return affects('reauthenticate_session', text, [userId, id]);
     },
 
-    /** Returns the number of ended sessions. Replace the signing keys afterwards: access tokens stay valid. */
+    /** Ends all sessions without revoking access tokens: replace the signing keys afterwards. Returns their number. */
     async endAllUsers(): Promise<number> {
       const text = `UPDATE auth.session SET ended_at = now() WHERE id = ANY (ARRAY(
                       SELECT id FROM auth.session WHERE ended_at IS NULL AND ends_at > now() LIMIT 10000 FOR UPDATE))`;
@@ -205,7 +208,7 @@ export function createSessionStore(query: Database['query']) {
     /** Call late in a transaction: it locks the revocations. */
     endAll: (userId: number) => end(userId, 'true'),
 
-    /** In batches: a script that logs in leaves more sessions than one statement can delete in time. */
+    /** Deletes ended sessions in batches. There may be thousands, too many for the statement that deletes the user. */
     deleteEnded: (userId: number) =>
       deleteExpired(query, 'erase_sessions', 'auth.session', 'user_id = $1 AND ended_at IS NOT NULL', [
         userId,
@@ -219,11 +222,12 @@ export function createSessionStore(query: Database['query']) {
                     UNION SELECT user_id::float8, id_token FROM auth.mfa_login WHERE identity_issuer = $1`;
       type Row = { id: number; idToken: string | null };
       const found = await rows<Row>('find_identity_sessions', text, [issuer, sid ?? null]);
+      // The query selects sessions by their sid. Of unfinished logins, only the ID token has it.
       const opened = found.filter(({ idToken }) => idToken === null || sidOf(idToken) === sid);
       return [...new Set(opened.map(({ id }) => id))];
     },
 
-    /** Ends those of the provider's session `sid` or without a known one; without `sid` all of this provider. */
+    /** Ends the users' sessions of this provider: of its session `sid` or of an unknown one; without `sid`, all. */
     endOfIdentity(userIds: readonly number[], issuer: string, sid: string | undefined) {
       const ofSid = '($3::text IS NULL OR identity_sid IS NULL OR identity_sid = $3)';
       return end(userIds, `identity_issuer = $2 AND ${ofSid}`, issuer, sid ?? null);

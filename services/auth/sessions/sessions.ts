@@ -41,17 +41,18 @@ export function createSessions(
     }
     const known = await store.findAny(hashes);
     const successor = known && (await store.findAndLock(known));
+    // A row is deleted a day after its token was replaced, so no lost reply explains this use.
     return successor && { ...successor, state: successor.state === 'valid' ? 'reused' : successor.state };
   }
 
-  /** Returns the token, or the end of its chain if the token and its successors were replaced only a moment ago. */
+  /** Returns the token and its row, or those of its chain's end if all tokens before were replaced a moment ago. */
   async function newestOf(store: SessionStore, token: string) {
     let found = (await store.findAndLock(sha256(token))) ?? (await findDeleted(store, token));
     while (found?.state === 'valid' && found.replaced) {
       token = successorOf(token);
       found = await store.find(sha256(token));
     }
-    return { newest: token, presented: found };
+    return { newest: token, found };
   }
 
   return {
@@ -77,9 +78,9 @@ export function createSessions(
     async refresh(refreshToken: string, address: string) {
       if (!isToken(refreshToken)) throw invalidGrant('unknown');
       const outcome = await database.transaction(async ({ users, sessions, audit }) => {
-        const { newest, presented } = await newestOf(sessions, refreshToken);
-        if (!presented) return 'unknown';
-        const { sessionId, userId, mustChangePassword, state } = presented;
+        const { newest, found } = await newestOf(sessions, refreshToken);
+        if (!found) return 'unknown';
+        const { sessionId, userId, mustChangePassword, state } = found;
         if (state === 'reused') {
           const details = { session: sessionId };
           await audit.add({ event: 'refresh_token_reused', userId, address, details });

@@ -65,9 +65,6 @@ export async function startEvilProvider(evil = asItShouldBe()) {
     issuer,
     close,
     sign: () => sign(issuer),
-    repent() {
-      Object.assign(evil, asItShouldBe());
-    },
   });
 }
 export type EvilProvider = Awaited<ReturnType<typeof startEvilProvider>>;
@@ -76,7 +73,7 @@ export type EvilProvider = Awaited<ReturnType<typeof startEvilProvider>>;
 export function useEvilProvider(): EvilProvider {
   const evil = asItShouldBe() as EvilProvider;
   beforeAll(async () => void (await startEvilProvider(evil)));
-  afterEach(() => evil.repent());
+  afterEach(() => void Object.assign(evil, asItShouldBe()));
   afterAll(() => evil.close());
   return evil;
 }

@@ -40,7 +40,7 @@ interface Attempt {
   address: string;
   /** Returns whether the account has a session from this network (CIDR). Called only if the attempt has to wait. */
   isKnown(network: string): Promise<boolean>;
-  /** The time in ms for which failures from all networks together count; default: that of the backoff. */
+  /** Time in ms for which failures from all networks together, and from a known one, count; default: the backoff's. */
   windowMs?: number;
 }
 

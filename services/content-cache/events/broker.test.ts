@@ -1,13 +1,10 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { Kafka } from 'kafkajs';
-import { createTestKafka, type TestKafka } from '../testing/kafka.ts';
+import { useStarted } from '../../../test/support/use-started.ts';
+import { createTestKafka } from '../testing/kafka.ts';
 import { createBroker } from './broker.ts';
 
-let kafka: TestKafka;
-beforeEach(async () => {
-  kafka = await createTestKafka();
-});
-afterEach(() => kafka.close());
+const kafka = useStarted(createTestKafka);
 
 /** A Kafka client for which another process creates the topic right after listTopics(). */
 function madeMeanwhile(): Kafka {

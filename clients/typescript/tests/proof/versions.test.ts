@@ -20,7 +20,7 @@ beforeAll(async () => {
   app = await createApplication();
 }, installLimitMs);
 afterAll(async () => {
-  app?.remove();
+  app?.close();
   await closeRecords();
 });
 

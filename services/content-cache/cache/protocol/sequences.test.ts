@@ -105,7 +105,7 @@ async function clearWhileBatchWaits(reader = (cache: RaceCache) => cache): Promi
   const first = other.read('webform', 12, 'full', held.load);
   await held.begun;
   let inDatabase = 1;
-  const reads = batch.readMany('webform', [11, 12], 'full', async (ids) => {
+  await batch.readMany('webform', [11, 12], 'full', async (ids) => {
     const records = new Map(ids.map((id) => [id, recordOf(inDatabase)]));
     if (inDatabase === 1) {
       inDatabase = 2;
@@ -113,7 +113,6 @@ async function clearWhileBatchWaits(reader = (cache: RaceCache) => cache): Promi
     }
     return records;
   });
-  await reads;
   held.release();
   await first;
   return readVersion(other, 2);

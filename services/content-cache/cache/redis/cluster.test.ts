@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { createCacheClearer } from '../protocol/cache-clearer.ts';
 import type { CacheNode } from '../connection.ts';
 import type { ContentCache, ContentCacheOptions } from '../index.ts';
@@ -7,21 +7,17 @@ import { slotOf } from './slot-map.ts';
 import { protocolScripts } from '../testing/caches.ts';
 import { closedAfterEach, usable } from '../testing/closed-after-each.ts';
 import { loadNothing, loadVersion } from '../testing/loaders.ts';
-import {
-  startCluster,
-  type ClusterMember,
-  type RedisCluster,
-} from '../../../../test/support/redis-cluster.ts';
+import { startCluster, type ClusterMember } from '../../../../test/support/redis-cluster.ts';
+import { useStarted } from '../../../../test/support/use-started.ts';
 import { until } from '../../../../test/support/wait.ts';
 
-let cluster: RedisCluster;
+const cluster = useStarted(() => startCluster({ replicas: 0 }));
 let a: ClusterMember, b: ClusterMember, c: ClusterMember;
 const started = closedAfterEach();
 /** A record of each primary; key and slot of the first record. */
 let idAtA: number, idAtB: number, idAtC: number, key: string, slot: number;
 
 beforeAll(async () => {
-  cluster = await startCluster({ replicas: 0 });
   [a, b, c] = cluster.primaries as [ClusterMember, ClusterMember, ClusterMember];
   const ids = Array.from({ length: 100 }, (_, index) => index + 1);
   const owners = await Promise.all(ids.map((id) => cluster.ownerOf(recordKey('webform', id))));
@@ -29,7 +25,6 @@ beforeAll(async () => {
   key = recordKey('webform', idAtA);
   slot = slotOf(key);
 });
-afterAll(() => cluster.stop());
 beforeEach(async () => {
   await Promise.all(cluster.primaries.map(({ admin }) => admin.flushall()));
 });

@@ -1,13 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inShuffledRounds } from './redis-faults.ts';
+import { calmMs, inShuffledRounds } from './redis-faults.ts';
 import { pick, type Random } from './random.ts';
 import type { ClusterMember, RedisCluster } from '../../../../test/support/redis-cluster.ts';
 import type { Replication } from '../../../../test/support/redis-replication.ts';
 import type { RedisServer } from '../../../../test/support/redis-server.ts';
 import { until } from '../../../../test/support/wait.ts';
-
-/** The pause after each failover, in which caches recover and fill. */
-const CALM_MS = 2_500;
 
 const isPrimary = async ({ admin }: RedisServer) => String(await admin.role()).startsWith('master');
 const replicasOf = async ({ admin }: RedisServer) =>
@@ -46,7 +43,7 @@ export async function replacePrimary(stores: Replication, random: Random, over: 
       const primary = await stores.primary();
       return (await isPrimary(primary)) && (await replicasOf(primary)) === stores.servers.length - 1;
     });
-    await sleep(CALM_MS + random() * 1_000);
+    await sleep(calmMs + random() * 1_000);
   }
   return counts;
 }
@@ -98,7 +95,7 @@ export async function upsetCluster(cluster: RedisCluster, keys: string[], random
       const primaries = await Promise.all(shards.map(async (_, index) => (await shard(index))[0]));
       return (await Promise.all(primaries.map(replicasOf))).every((count) => count === 1);
     });
-    await sleep(CALM_MS + random() * 1_000);
+    await sleep(calmMs + random() * 1_000);
   }
   return counts;
 }

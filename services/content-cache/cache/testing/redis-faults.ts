@@ -78,7 +78,7 @@ export function* inShuffledRounds<T>(kinds: readonly T[], random: Random, over: 
 }
 
 /** The pause after each fault, in which caches recover and fill. */
-const calmMs = 2_500;
+export const calmMs = 2_500;
 
 /** Injects each fault in turn until `over`. Returns the number of faults of each kind. */
 export async function injectFaults(
