@@ -80,6 +80,10 @@ export function createObserver({ metrics, logger, slowLog, slowRequestMs }: Obse
     const report = () => {
       const endedAt = context.answeredAt ?? performance.now();
       const ms = endedAt - context.startedAt;
+      // Below 0 if an upload was refused while it arrived: its body ends after its reply, or never.
+      const replyMs = endedAt - (context.bodyEndedAt ?? Infinity);
+      // An upload arrives as fast as the client's network allows, so the time after its last byte decides.
+      const judgedMs = context.bodyStream ? replyMs : ms;
       const status = statusOf(response);
       const route = context.endpoint?.path ?? 'unknown';
       const method = methodLabel(request.method);
@@ -87,27 +91,23 @@ export function createObserver({ metrics, logger, slowLog, slowRequestMs }: Obse
       const traceId = span?.traceId;
       span?.rename(`${method} ${route}`);
       span?.set({ 'http.request.method': method, 'http.route': route, request_id: requestId });
-      if (ms > slowRequestMs) span?.forceSampling();
+      if (judgedMs > slowRequestMs) span?.forceSampling();
       endRequestSpan(span, status);
       const labels = { service: metrics.service, method, route, status: String(status) };
       observe(metrics.requestDuration, labels, ms / 1000, span?.sentTraceId);
-      // An upload that was refused while it arrived ends after its reply, so its response has no duration.
-      const bodyEndedAt = context.bodyEndedAt ?? Infinity;
-      if (bodyEndedAt <= endedAt) {
-        observe(metrics.responseDuration, labels, (endedAt - bodyEndedAt) / 1000, span?.sentTraceId);
-      }
+      if (replyMs >= 0) observe(metrics.responseDuration, labels, replyMs / 1000, span?.sentTraceId);
       logger[status >= 500 ? 'info' : 'debug'](
         { request_id: requestId, trace_id: traceId, method, route, status, ms: Math.round(ms) },
         'request',
       );
       noteRefusal(context, { method, route, status });
-      if (ms <= slowRequestMs) return;
+      if (judgedMs <= slowRequestMs) return;
       metrics.slowRequests.inc({ route });
       slowLog.request({
         method,
         route,
         status,
-        duration_ms: ms,
+        duration_ms: judgedMs,
         request_id: requestId,
         trace_id: traceId,
         user_id: caller?.kind === 'user' ? String(caller.id) : caller?.clientId,

@@ -60,6 +60,10 @@ test("each service reads its own secrets, and only jobs read those of the databa
   expect(readers('owner-secrets').map(([reader]) => reader)).toEqual(['demo', 'secrets', 'migrate']);
 });
 
+test('a PostgreSQL that is not ready yet is not taken for an incomplete setup', () => {
+  expect(composeText).toMatch(/pg_isready -h 127\.0\.0\.1 -U postgres \|\| exit 1;/);
+});
+
 test('only the profile demo starts the demo', () => {
   const optional = containers.filter(([, { profiles }]) => profiles);
   expect(optional).toEqual([['demo', expect.objectContaining({ profiles: ['demo'] })]]);

@@ -49,8 +49,7 @@ test('refuses a folder that is not writable', () => {
 test('keeps secrets in a file that only the owner can read', () => {
   const first = openState(folder, '');
   first.release();
-  const second = openState(folder, '');
-  expect(second.secrets).toEqual(first.secrets);
+  expect(openState(folder, '').secrets).toEqual(first.secrets);
   expect(statSync(folder).mode & 0o777).toBe(0o700);
   expect(statSync(join(folder, 'secrets.json')).mode & 0o777).toBe(0o600);
 });

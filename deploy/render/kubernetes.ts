@@ -21,6 +21,12 @@ const listOf = (settings: Record<string, string>): string =>
     .map(([name, value]) => `\n            - { name: ${name}, value: '${value}' }`)
     .join('');
 
+/**
+ * Time in seconds for which a process serves before it stops. When nodes are drained, its replacement may have become
+ * ready a moment ago. The cluster's DNS caches names for 30 s, and the gateway resolves and probes every second.
+ */
+const sleepSeconds = 35;
+
 function manifestsOf(service: Service): string[] {
   const { name, port, memoryMb, stopSeconds, schema, isSingle, exportsAs } = service;
   const values: Record<string, string | number> = {
@@ -29,14 +35,15 @@ function manifestsOf(service: Service): string[] {
     PORT: port,
     INTERNAL_PORT: port + internalPortOffset,
     MEMORY: `${memoryMb}Mi`,
-    STOP_SECONDS: stopSeconds,
+    STOP_SECONDS: stopSeconds + (isSingle ? 0 : sleepSeconds),
+    SLEEP_SECONDS: sleepSeconds,
     ROLE: schema ? 'database-url' : 'logs-database-url',
     OWNER_SETTINGS: listOf(ownerSettings(service)),
     SETTINGS: listOf(settingsOf(service, urlOf, `/run/secrets/${name}`)),
   };
   const text = template.replaceAll(/\$([A-Z_]+)/g, (_, word: string) => String(values[word]));
   const [deployment, headlessService, ...scaling] = text.split('---\n') as [string, string];
-  if (isSingle) return [deployment, headlessService];
+  if (isSingle) return [deployment.replace(/^ *lifecycle: .*\n/m, ''), headlessService];
   const scaled = deployment.replace(/^ *replicas: 1\n/m, '');
   // The gateway's Services are written by hand, because clients reach it by one address.
   return [scaled, ...(name === 'gateway' ? [] : [headlessService]), ...scaling];

@@ -190,7 +190,7 @@ function moveToAnother(attempt: Attempt): boolean {
 
 /** Ends an attempt with an error for the client. A reply that has begun is cut, so that it does not look complete. */
 function fail(attempt: Attempt, error: unknown): void {
-  const { service, response, span } = attempt;
+  const { service, request, response, span } = attempt;
   const { name, logger, metrics, refuse } = service;
   const reason = reasonOf(error);
   span?.fail(error);
@@ -200,7 +200,8 @@ function fail(attempt: Attempt, error: unknown): void {
   const { requestId, span: requestSpan } = response.locals;
   const ids = { request_id: requestId, trace_id: requestSpan?.traceId };
   logger.warn({ ...ids, service: name, error }, 'reply cut off; the client got an incomplete reply');
-  response.destroy();
+  // Not response.destroy(): a pipelined reply has no socket until the earlier replies are sent.
+  request.socket.destroy();
 }
 
 /** Ends an attempt, and releases its slot without waiting for a client that pipelines and does not read. */

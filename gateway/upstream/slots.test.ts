@@ -72,8 +72,7 @@ test('frees the queue position of a client that disconnects', async () => {
   const ended = () => fixture.gateway.log.filter((line) => line.includes('"status":499')).length;
   await until('the gateway has noticed', () => ended() === connections.length);
   goOn.resolve();
-  const headers = { Authorization: 'Bearer x' };
-  expect((await fixture.ask('/api/me', { headers })).status).toBe(200);
+  expect((await fixture.ask('/api/me', { headers: { Authorization: 'Bearer x' } })).status).toBe(200);
   expect(fixture.upstream.received).toHaveLength(1);
 });
 

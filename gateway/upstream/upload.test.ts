@@ -84,8 +84,7 @@ test('streams a body without buffering it', async () => {
     request.write(megabyte);
     await until('it has arrived', () => arrived.bytes === sent * megabyte.length);
   }
-  const answered = answerOf(request.end());
-  expect(await answered).toMatchObject({ status: 200 });
+  expect(await answerOf(request.end())).toMatchObject({ status: 200 });
   expect(arrived).toMatchObject({ bytes: 9 * megabyte.length, ended: true });
 });
 
@@ -165,7 +164,7 @@ async function observed(): Promise<{ whole: number; reply: number | undefined }>
   });
 }
 
-test('observes the duration of an upload also without the sending time', async () => {
+test('observes an upload also without its sending time, which does not make it slow', async () => {
   const arrived = await start();
   const request = begin();
   const answered = answerOf(request);
@@ -177,6 +176,7 @@ test('observes the duration of an upload also without the sending time', async (
   const { whole, reply } = await observed();
   expect(whole).toBeGreaterThan(3_600);
   expect(reply).toBe(0);
+  expect(fixture.gateway.slow).toEqual([]);
 });
 
 test('observes no processing time of an upload that is refused before its last byte', async () => {
@@ -229,8 +229,7 @@ test('counts a reply that the service cuts off', async () => {
   fixture.closeLater(server.close);
   await startBefore(server.origin, {});
   await expect(answerOf(begin().end('x'))).rejects.toThrow('aborted');
-  const isCounted = async () => (await fixture.upstreamErrors('media-upload'))['broken'] === 1;
-  await until('it is counted', isCounted);
+  await until('it is counted', async () => (await fixture.upstreamErrors('media-upload'))['broken'] === 1);
 });
 
 test('disconnects a client that keeps sending after the reply', async () => {

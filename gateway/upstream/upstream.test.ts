@@ -66,6 +66,15 @@ describe('a failing service', () => {
     expect(fixture.gateway.log.join('')).toContain('reply cut off; the client got an incomplete reply');
   });
 
+  test('half a body behind an earlier reply: closes the connection', async () => {
+    const { url } = await fixture.startTcp((socket) =>
+      socket.once('data', (sent) => sent.includes('second') && socket.end(`${head(1000)}half`)),
+    );
+    await fixture.start({ services: { auth: url } });
+    const { socket } = fixture.open(rawGet() + rawGet().replace('.json', '.json?second'));
+    await once(socket, 'close');
+  });
+
   test("closes the client's connection when the reply body stops", async () => {
     const { url } = await fixture.startTcp((socket) =>
       socket.once('data', () => socket.write(`${head(1000)}half`)),

@@ -172,14 +172,26 @@ describe('replay-deletions', () => {
     expect(await replay()).toMatch(/^Deleted 1 of 1/);
   });
 
-  test('finds a deletion that the running service has recorded', async () => {
+  test('finds a deletion that the running service has recorded while it erases slow requests in batches', async () => {
+    const limit = `CREATE FUNCTION logs.limit_rows() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN IF (SELECT count(*) FROM changed) > 10000 THEN RAISE 'too many'; END IF; RETURN NULL; END $$;
+      CREATE TRIGGER limit_rows AFTER UPDATE ON logs.slow_request REFERENCING NEW TABLE AS changed
+      FOR EACH STATEMENT EXECUTE FUNCTION logs.limit_rows()`;
+    await inLogs(limit);
+    const user = await newUser();
+    const slow = `INSERT INTO logs.slow_request
+                    (at, service, method, route, status, duration_ms, request_id, user_id)
+                  SELECT now(), 'test', 'GET', '/', 200, 501, 'x', $1 FROM generate_series(1, 25000)`;
+    await inLogs(slow, [String(user)]);
     const stops: (() => unknown)[] = [];
     const config = { LOGS_DATABASE_URL: logs.url };
     const onStop = (stop: () => unknown) => void stops.unshift(stop);
     const { logger, metrics, database } = auth;
     startErasure({ config, logger, metrics, onStop } as never, database.query);
-    await auth.stores.users.delete(await newUser());
+    await auth.stores.users.delete(user);
     await until('it is recorded', async () => (await replay()).startsWith('Deleted 0 of 1 users'));
+    const named = 'SELECT FROM logs.slow_request WHERE user_id IS NOT NULL';
+    await until('the slow requests are erased', async () => (await inLogs(named)).length === 0);
     for (const stop of stops) await stop();
   });
 

@@ -13,6 +13,8 @@ import type { authConfig } from './config.ts';
 import { createDeletedUserStore } from './deleted-user-store.ts';
 
 const measureEveryMs = 10_000;
+/** Rows of the slow log that one statement changes: a user can have millions, too many for its time limit. */
+const rowsPerStatement = 10_000;
 
 /** Erases deleted users from auth and the logs database, and measures how far each reader of the feed is. */
 export function startErasure(service: ProcessContext<ConfigOf<typeof authConfig>>, query: Database['query']) {
@@ -43,7 +45,10 @@ export function startErasure(service: ProcessContext<ConfigOf<typeof authConfig>
     follow('logs', {
       async erase(ids, users) {
         const times = users.map((user) => user.deleted_at);
-        await queryLogs('erase_logged_users', 'SELECT logs.erase_users($1, $2)', [ids, times]);
+        const text = 'SELECT logs.erase_users_in_batches($1, $2, $3)::int AS erased';
+        const eraseSome = () =>
+          queryLogs<{ erased: number }>('erase_logged_users', text, [ids, times, rowsPerStatement]);
+        while ((await eraseSome()).rows[0]!.erased === rowsPerStatement);
       },
       query: queryLogs,
       schema: 'logs',

@@ -61,8 +61,7 @@ test.each<[string, (response: ServerResponse) => void, object]>([
   ['sends nothing more', (response) => void response.write('['), { exportMs: 2_000 }],
 ])('fails the stream and logs it if a service %s after its begin', async (_, answer, limits) => {
   const { read } = await start(answer, limits);
-  const stream = await read();
-  await expect(text(stream)).rejects.toThrow();
+  await expect(text(await read())).rejects.toThrow();
   await until('it is logged', () => log.join().includes('export cut off'));
 });
 

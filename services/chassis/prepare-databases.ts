@@ -126,5 +126,6 @@ export async function prepareDatabases(name: ServiceName, options: PrepareOption
     deleted_user: isAuth ? 'SELECT' : '',
     deleted_user_position: isAuth ? 'SELECT, UPDATE' : '',
   };
-  await prepareRole(options, logs, { name: 'logs', rights, functions: isAuth ? ['erase_users'] : [] });
+  const functions = isAuth ? ['erase_users', 'erase_users_in_batches'] : [];
+  await prepareRole(options, logs, { name: 'logs', rights, functions });
 }

@@ -69,10 +69,16 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
     else queue.push({ table, values: { at: new Date(), service, ...values } });
   }
 
+  async function prepare(signal?: AbortSignal): Promise<void> {
+    if (!ready) await migrateLogs(url!, logger, signal);
+    ready = true;
+  }
+
   /** Deletes old rows once an hour, between two batches, because the pool has one connection. */
   async function clean(signal: AbortSignal): Promise<void> {
-    if (!ready || performance.now() < cleanAt) return;
+    if (performance.now() < cleanAt) return;
     cleanAt = performance.now() + 3_600_000;
+    await prepare(signal);
     const query: Database['query'] = async (_operation, text, values = []) => {
       signal.throwIfAborted();
       return pool.query(text, values as unknown[]);
@@ -84,10 +90,7 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
     if (queue.length === 0) return;
     const batch = queue.splice(0, maxBatch);
     try {
-      if (!ready) {
-        await migrateLogs(url!, logger, signal);
-        ready = true;
-      }
+      await prepare(signal);
       for (const [table, rows] of Map.groupBy(batch, (row) => row.table))
         await pool.query(insert(table, rows));
     } catch (error) {

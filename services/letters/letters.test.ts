@@ -64,8 +64,7 @@ test('erases all letters of deleted users, and their ids in the history of other
   const kept = await letter({ userId: 1 });
   await update(kept, { title: 'Changed by staff' }, (await read(kept)).etag);
   await eraseLetters(database.query, [2, 3, 9]);
-  const rows = await database.query('test', 'SELECT FROM letters.letter');
-  expect(rows.rowCount).toBe(1);
+  expect((await database.query('test', 'SELECT FROM letters.letter')).rowCount).toBe(1);
   expect(await history(kept)).toMatchObject([
     { event: 'title_changed', actor: 'user' },
     { event: 'created', actor: 'command' },

@@ -35,8 +35,7 @@ test('erases the files of deleted users with all variants, and no others', async
 
 test('removes the files after a crash between the rows and the store', async () => {
   const { files, store } = current.scene;
-  const service = await current.start();
-  await service.upload(await corpus.jpeg());
+  await (await current.start()).upload(await corpus.jpeg());
   await files.eraseUsers([1]);
   expect(await sql('SELECT FROM media.file')).toEqual([]);
   // The first attempt after the crash fails in the middle.

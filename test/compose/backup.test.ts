@@ -84,7 +84,13 @@ const download = async (gateway: string): Promise<Buffer> => {
 test('the commands of docs/operations/backup.md restore everything into an empty stack', async () => {
   const before = await contentsOf(stack().postgres);
   const bytes = await download(stack().gateway);
-  await type(commandsUnder('Backup'));
+  // Files appear and disappear while tar reads.
+  const loop = 'touch /tmp/busy; while [ -e /tmp/busy ]; do : > /files/busy; rm /files/busy; done';
+  const inMedia = (...command: string[]) => compose('exec', '-T', 'media-upload', ...command);
+  await Promise.all([
+    inMedia('sh', '-c', loop),
+    type(commandsUnder('Backup')).finally(() => inMedia('rm', '-f', '/tmp/busy')),
+  ]);
   await useEmptyStack();
   await type(commandsUnder('Restore'));
   const restored = await describeStack();

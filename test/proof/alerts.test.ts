@@ -5,38 +5,36 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { listLetters, type Model } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { ROOT } from '../../deploy/local/config.ts';
-import { startAlertmanager, type Alertmanager } from '../support/alertmanager.ts';
+import { startAlertmanager } from '../support/alertmanager.ts';
 import { tokenOf } from '../support/accounts.ts';
 import { withRedis } from '../support/connections.ts';
 import { announce } from '../support/events.ts';
 import { joinAsIdleMember } from '../support/idle-group-member.ts';
 import { holdOpen } from '../support/locks.ts';
-import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
+import { startOwnStack } from '../support/own-stack.ts';
 import { read } from '../support/platform.ts';
-import { startPrometheus, type Prometheus } from '../support/prometheus.ts';
+import { startPrometheus } from '../support/prometheus.ts';
 import { database, freshId, save } from '../support/records.ts';
 import { isWell, stack } from '../support/stack.ts';
 import { startTraffic, type Traffic } from '../support/traffic.ts';
+import { useStarted } from '../support/use-started.ts';
 import { until } from '../support/wait.ts';
-import { startWebhook, type Webhook } from '../support/webhook.ts';
+import { startWebhook } from '../support/webhook.ts';
 
 /**
  * Causes faults one after the other under steady traffic. Expects a notification for each and no other. Uses the
  * project's rules and configuration with shorter times.
  */
-let own: OwnStack;
-let webhook: Webhook;
-let alertmanager: Alertmanager;
-let prometheus: Prometheus;
 let traffic: Traffic;
 const model: Model = 'webform';
 const seconds: string[] = [];
 
+afterAll(() => traffic?.stop());
+const own = useStarted(startOwnStack, 300_000);
+const webhook = useStarted(startWebhook);
+const alertmanager = useStarted(() => startAlertmanager({ webhook: webhook.url }), 300_000);
+const prometheus = useStarted(() => startPrometheus(alertmanager.address), 300_000);
 beforeAll(async () => {
-  own = await startOwnStack();
-  webhook = await startWebhook();
-  alertmanager = await startAlertmanager({ webhook: webhook.url });
-  prometheus = await startPrometheus(alertmanager.address);
   const id = freshId();
   await save(model, id, 'Read again and again');
   traffic = startTraffic(20, () => read(model, id));
@@ -44,13 +42,6 @@ beforeAll(async () => {
     const [sample] = await prometheus.query('sum(up{job="content-platform"})');
     return Number(sample?.value[1]) === Object.keys(stack().services).length;
   });
-}, 300_000);
-afterAll(async () => {
-  await traffic?.stop();
-  await prometheus?.stop();
-  await alertmanager?.stop();
-  await webhook?.stop();
-  await own?.stop();
 });
 beforeEach(() => webhook.reset());
 

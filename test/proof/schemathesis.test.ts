@@ -44,7 +44,6 @@ let own: OwnStack;
 let programs: string;
 let askers: Asker[];
 const runs = new Map<string, Run>();
-const limits = process.env['RATE_LIMIT_SCALE'];
 
 beforeAll(async () => {
   programs = await installSchemathesis();
@@ -55,11 +54,7 @@ beforeAll(async () => {
   await makeFixtures(askers);
 }, 600_000);
 
-afterAll(async () => {
-  await own?.stop();
-  if (limits === undefined) delete process.env['RATE_LIMIT_SCALE'];
-  else process.env['RATE_LIMIT_SCALE'] = limits;
-});
+afterAll(() => own?.stop());
 
 /** Returns whether a user of the run is still logged in. If so, no request has ended the session. */
 async function isStillThere({ peers }: Asker): Promise<boolean> {

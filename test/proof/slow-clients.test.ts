@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -6,13 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readContent, upload } from '@content-platform/contract';
 import { newUser, tokenOf } from '../support/accounts.ts';
 import { newPdf, uploaded } from '../support/media.ts';
-import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
+import { startOwnStack } from '../support/own-stack.ts';
 import { freshId, save } from '../support/records.ts';
 import { writeResult } from '../support/results.ts';
 import { deafReader, slowKinds, startSlowClients, type SlowClient } from '../support/slow-clients.ts';
 import { stack } from '../support/stack.ts';
 import { percentile } from '../bench/percentiles.ts';
 import { startTraffic } from '../support/traffic.ts';
+import { useStarted } from '../support/use-started.ts';
 import { until } from '../support/wait.ts';
 
 /** Number of sockets open at all times; fewer suffice to try out the test. */
@@ -40,15 +41,9 @@ const closedWithinMs: Record<string, number> = {
 /** Tolerance for a busy machine, in ms. */
 const slackMs = 10_000;
 
-let own: OwnStack;
 const result: Record<string, unknown> = {};
-beforeAll(async () => {
-  own = await startOwnStack();
-}, 300_000);
-afterAll(async () => {
-  writeResult('faults', 'slow-clients', result);
-  await own?.stop();
-});
+afterAll(() => writeResult('faults', 'slow-clients', result));
+useStarted(startOwnStack, 300_000);
 
 /** Returns the open connections and the memory in bytes of a process. */
 async function lookAt(name: string): Promise<{ sockets: number; rss: number }> {

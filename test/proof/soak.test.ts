@@ -1,15 +1,15 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { tokenOf } from '../support/accounts.ts';
-import { startAlertmanager, type Alertmanager } from '../support/alertmanager.ts';
+import { startAlertmanager } from '../support/alertmanager.ts';
 import { newPushToken } from '../support/devices.ts';
 import { startGatewayRace } from '../support/gateway-race.ts';
 import { fileOf, newImage } from '../support/media.ts';
-import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
+import { startOwnStack } from '../support/own-stack.ts';
 import { proofSize } from '../support/proof-size.ts';
-import { startPrometheus, type Prometheus } from '../support/prometheus.ts';
+import { startPrometheus } from '../support/prometheus.ts';
 import { heapOf } from '../support/heap.ts';
 import { database } from '../support/records.ts';
 import { resourcesOf, type Resources } from '../support/resources.ts';
@@ -17,8 +17,9 @@ import { writeResult } from '../support/results.ts';
 import { faultsAround, faultsWithin, type Fault } from '../support/soak-faults.ts';
 import { isWell, pidOf, stack } from '../support/stack.ts';
 import { startTraffic } from '../support/traffic.ts';
+import { useStarted } from '../support/use-started.ts';
 import { until } from '../support/wait.ts';
-import { startWebhook, type Webhook } from '../support/webhook.ts';
+import { startWebhook } from '../support/webhook.ts';
 
 /**
  * Runs the whole stack under steady traffic with a fault every minute. Services are killed and stopped first, then
@@ -31,23 +32,10 @@ const sampleEveryMs = 3_700;
 /** Part of the time with faults of the services; afterwards they run undisturbed. */
 const withinPart = 1 / 3;
 
-let own: OwnStack;
-let webhook: Webhook;
-let alertmanager: Alertmanager;
-let prometheus: Prometheus;
-
-beforeAll(async () => {
-  own = await startOwnStack();
-  webhook = await startWebhook();
-  alertmanager = await startAlertmanager({ webhook: webhook.url });
-  prometheus = await startPrometheus(alertmanager.address, { isQuick: false });
-}, 300_000);
-afterAll(async () => {
-  await prometheus?.stop();
-  await alertmanager?.stop();
-  await webhook?.stop();
-  await own?.stop();
-});
+const own = useStarted(startOwnStack, 300_000);
+const webhook = useStarted(startWebhook);
+const alertmanager = useStarted(() => startAlertmanager({ webhook: webhook.url }), 300_000);
+useStarted(() => startPrometheus(alertmanager.address, { isQuick: false }), 300_000);
 
 /** The share of requests that may fail: the target is 99.9 %. */
 const budget = 0.001;

@@ -28,7 +28,7 @@ interface Operation {
   summary: string;
   security: unknown[];
   parameters: Parameter[];
-  requestBody?: { content: Content };
+  requestBody?: { required: boolean; content: Content };
   responses: Record<string, { content?: Content }>;
 }
 
@@ -134,12 +134,15 @@ function itemOf({ properties }: Schema): Schema | undefined {
 }
 
 function flagsOf(operation: Operation): string {
-  const { security, parameters, requestBody } = operation;
+  const schema = operation.requestBody?.content[json]?.schema;
+  const { security, parameters, requestBody, responses } = operation;
   const flags = {
-    public: security.length === 0,
+    // pulse also accepts a cookie, so the document requires no token. Its 403 shows that it checks one.
+    public: security.length === 0 && !('403' in responses),
     key: parameters.some(({ name }) => name === 'Idempotency-Key'),
     form: requestBody?.content['multipart/form-data'] !== undefined,
     blob: outputOf(operation) === 'Blob',
+    body: requestBody?.required === true && schema !== undefined && !schema.required && !schema.oneOf,
   };
   const set = Object.entries(flags).filter(([, value]) => value);
   return set.map(([name]) => `, ${name}: true`).join('');
@@ -195,6 +198,8 @@ export interface Operation {
   form?: true;
   /** The reply is a file. */
   blob?: true;
+  /** Needs a JSON body, also without any field. */
+  body?: true;
 }
 
 export const operations: Record<keyof Operations, Operation> = {

@@ -1012,6 +1012,8 @@ export interface Operation {
   form?: true;
   /** The reply is a file. */
   blob?: true;
+  /** Needs a JSON body, also without any field. */
+  body?: true;
 }
 
 export const operations: Record<keyof Operations, Operation> = {
@@ -1032,7 +1034,7 @@ export const operations: Record<keyof Operations, Operation> = {
   listSessions: { method: 'GET', path: '/api/sessions' },
   deleteUser: { method: 'DELETE', path: '/api/admin/users/{id}' },
   readUser: { method: 'GET', path: '/api/admin/users/{id}' },
-  updateUser: { method: 'PATCH', path: '/api/admin/users/{id}' },
+  updateUser: { method: 'PATCH', path: '/api/admin/users/{id}', body: true },
   deleteUserIdentity: { method: 'DELETE', path: '/api/admin/users/{id}/identities/{identity_id}' },
   deleteUserMfa: { method: 'DELETE', path: '/api/admin/users/{id}/mfa' },
   deleteUserSessions: { method: 'DELETE', path: '/api/admin/users/{id}/sessions' },
@@ -1053,7 +1055,7 @@ export const operations: Record<keyof Operations, Operation> = {
   clearPattern: { method: 'POST', path: '/api/admin/cache/clear-pattern' },
   deleteFailedJob: { method: 'DELETE', path: '/api/admin/failed-jobs/{id}' },
   readFailedJob: { method: 'GET', path: '/api/admin/failed-jobs/{id}' },
-  deleteFailedJobs: { method: 'DELETE', path: '/api/admin/failed-jobs' },
+  deleteFailedJobs: { method: 'DELETE', path: '/api/admin/failed-jobs', body: true },
   listFailedJobs: { method: 'GET', path: '/api/admin/failed-jobs' },
   listChanges: { method: 'GET', path: '/api/content/changes' },
   listContent: { method: 'GET', path: '/api/content/{model}' },
@@ -1061,7 +1063,7 @@ export const operations: Record<keyof Operations, Operation> = {
   listInvalidations: { method: 'GET', path: '/api/admin/cache/invalidations' },
   readContent: { method: 'GET', path: '/api/content/{model}/{id}' },
   retryFailedJob: { method: 'POST', path: '/api/admin/failed-jobs/{id}/retry' },
-  retryFailedJobs: { method: 'POST', path: '/api/admin/failed-jobs/retry' },
+  retryFailedJobs: { method: 'POST', path: '/api/admin/failed-jobs/retry', body: true },
   deleteMedia: { method: 'DELETE', path: '/api/media/{id}' },
   readMedia: { method: 'GET', path: '/api/media/{id}' },
   listMedia: { method: 'GET', path: '/api/media' },
@@ -1075,8 +1077,8 @@ export const operations: Record<keyof Operations, Operation> = {
   createLetter: { method: 'POST', path: '/api/letters', key: true },
   listLetters: { method: 'GET', path: '/api/letters' },
   readLetter: { method: 'GET', path: '/api/letters/{id}' },
-  updateLetter: { method: 'PATCH', path: '/api/letters/{id}' },
+  updateLetter: { method: 'PATCH', path: '/api/letters/{id}', body: true },
   readLetterHistory: { method: 'GET', path: '/api/letters/{id}/history' },
   updateLetterSkippedWebform: { method: 'POST', path: '/api/updateLetterSkippedWebform', key: true },
-  pulse: { method: 'GET', path: '/pulse', public: true },
+  pulse: { method: 'GET', path: '/pulse' },
 };

@@ -40,7 +40,7 @@ function segmentOf(name: string, value: unknown): string {
 }
 
 /** Returns the request of an operation. What the path does not take is the query of a GET, else the body. */
-function requestOf(base: string, { method, path, form }: Operation, input: Input): Sent {
+function requestOf(base: string, { method, path, form, body: needsBody }: Operation, input: Input): Sent {
   const rest = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const { [name]: value } = rest;
@@ -49,7 +49,7 @@ function requestOf(base: string, { method, path, form }: Operation, input: Input
   });
   const names = Object.keys(rest);
   const url = base + filled;
-  if (names.length === 0) return { url, init: { method } };
+  if (names.length === 0 && !needsBody) return { url, init: { method } };
   if (method === 'GET') {
     const query = new URLSearchParams(names.map((name): [string, string] => [name, String(rest[name])]));
     return { url: `${url}?${query}`, init: { method } };

@@ -5,7 +5,7 @@ import { orAborted, withLimit } from './signals.ts';
 
 /** Keeps the tokens. `localStorage` is one; the functions may also return promises. */
 export interface TokenStorage {
-  getItem(key: string): string | null | Promise<string | null>;
+  getItem(key: string): string | null | undefined | Promise<string | null | undefined>;
   setItem(key: string, value: string): void | Promise<void>;
   removeItem(key: string): void | Promise<void>;
 }
@@ -48,7 +48,7 @@ export const tokensOf = (
 function memory(): TokenStorage {
   const values = new Map<string, string>();
   return {
-    getItem: (key) => values.get(key) ?? null,
+    getItem: (key) => values.get(key),
     setItem: (key, value) => void values.set(key, value),
     removeItem: (key) => void values.delete(key),
   };
@@ -66,7 +66,7 @@ export function createSession({ storage, key, sendOnce, onLogout }: Options) {
 
   async function read(): Promise<Tokens | undefined> {
     const text = await store.getItem(key);
-    return text === null ? undefined : (JSON.parse(text) as Tokens);
+    return text ? (JSON.parse(text) as Tokens) : undefined;
   }
   async function readOf(login: string | undefined): Promise<Tokens | undefined> {
     const tokens = await read();

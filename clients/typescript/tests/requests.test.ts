@@ -30,6 +30,12 @@ test('puts the input into path, query, body or form, and refuses an id that name
   timers.mockRestore();
 });
 
+test('sends an empty object where the platform requires a body', async () => {
+  fake = await startFake({ '/api/admin/failed-jobs/retry': [ok({})] });
+  await fake.client.request('retryFailedJobs');
+  expect(fake.seen[0]).toMatchObject({ body: '{}', headers: { 'content-type': 'application/json' } });
+});
+
 test('reads a duplicate id once', async () => {
   fake = await startFake({ '/api/content/webform': [ok({ items: [] })] });
   await fake.client.readMany('webform', [...Array.from({ length: 100 }, (_, index) => index + 1), 1]);

@@ -35,6 +35,14 @@ test('twenty refused requests of two tabs share one refresh', async () => {
   expect([...storage.values.values()]).toEqual([expect.stringContaining('"refreshToken":"r2"')]);
 });
 
+test('a storage may return undefined for a missing key', async () => {
+  const storage = newStorage();
+  storage.getItem = (key) => storage.values.get(key);
+  fake = await startFake({ '/api/login': [tokens(1)] }, { storage });
+  await fake.client.login(credentials);
+  expect(await fake.client.isLoggedIn()).toBe(true);
+});
+
 test('an expired access token is refreshed before the request', async () => {
   const login = ok({ token: 't1', refresh_token: 'r1', expires_in: 0 });
   fake = await startFake({ '/api/login': [login], '/api/token': [tokens(2)] });
@@ -128,6 +136,13 @@ test('an upload whose stream ends after the next login is not sent for that logi
   await writable.close();
   await refused;
   expect(fake.seen.map(({ path }) => path)).toEqual(['/api/login', '/api/login']);
+});
+
+test('the report of pulse is requested with the access token', async () => {
+  fake = await startFake({ '/api/login': [tokens(1)], '/pulse': [ok({ targets: [] })] });
+  await fake.client.login(credentials);
+  await fake.client.request('pulse');
+  expect(fake.seen[1]!.headers.authorization).toBe('Bearer t1');
 });
 
 test('the code of a single sign-on logs in', async () => {

@@ -23,8 +23,7 @@ import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
 const { gateway } = stack();
 
-const unique = () => `made-${randomUUID()}@example.com`;
-const fresh = () => ({ email: unique(), name: 'Mada Made' });
+const fresh = () => ({ email: `made-${randomUUID()}@example.com`, name: 'Mada Made' });
 
 const create = (body: { email: string; name: string; roles?: contract.Role[] } = fresh()) => createUser(body);
 

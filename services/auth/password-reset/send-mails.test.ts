@@ -6,7 +6,8 @@ import { freeRow } from '../../../test/support/ports.ts';
 import { until, within } from '../../../test/support/wait.ts';
 import { password, startAuth, useAuth } from '../testing/start-auth.ts';
 
-const email = 'ann@example.com';
+/** The mail server gets and quotes it as ann@example.com. */
+const email = 'ann@Example.com';
 const auth = useAuth({ sendsMail: true });
 let stops: (() => unknown)[] = [];
 
@@ -80,9 +81,9 @@ test.each(refusals)(
     expect(JSON.parse(line!)).toMatchObject({
       level: 'warn',
       attempt: 1,
-      reason: expect.stringContaining('550 refused <[recipient]>') as unknown,
+      reason: expect.stringContaining('550 refused <[email]>') as unknown,
     });
-    expect(auth.log.join()).not.toContain(email);
+    expect(auth.log.join()).not.toMatch(/ann@example/i);
   },
 );
 

@@ -66,8 +66,8 @@ export function startSendingMails(
     } catch (error) {
       signal.throwIfAborted();
       outcome = isRefusal(error) || due.isLast ? 'abandoned' : 'failed';
-      // The mail server's reply may quote the recipient, who must not appear in the log.
-      const reason = (error as Error).message.replaceAll(due.email, '[recipient]');
+      // The mail server's reply may quote the recipient, also in another case or encoding. The log must not have the email.
+      const reason = (error as Error).message.replace(/[^\s<>]*@[^\s<>]+/g, '[email]');
       const consequence = outcome === 'abandoned' ? 'no further attempt follows' : 'it will be retried';
       logger.warn(
         { user_id: due.userId, attempt: due.attempt, reason },

@@ -118,12 +118,17 @@ export function followChanges(options: ChangeFollowerOptions): () => Promise<voi
     storedAt = at;
   }
 
-  const work = async () => {
+  const work = async (signal: AbortSignal) => {
     if (cache.state !== 'usable') return;
     try {
       await database.transaction(async (query) => {
         const { rows } = await query<{ is_ours: boolean }>('lock_change_follower', lock);
-        if (rows[0]!.is_ours) await check(query);
+        // Ends between two pages: a large change takes longer than a process has to stop.
+        const queryUntilStopped: typeof query = async (...statement) => {
+          signal.throwIfAborted();
+          return query(...statement);
+        };
+        if (rows[0]!.is_ours) await check(queryUntilStopped);
       });
     } catch (error) {
       // After a crash, PostgreSQL assigns the newest transaction ids again: only the stored position is still valid.

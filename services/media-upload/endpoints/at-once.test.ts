@@ -26,8 +26,7 @@ test("accepts eight uploads of one user at a time and answers 503 to more; anoth
   await until('it is under way', async () => (await service.underWay()).length === 9);
   gate.resolve();
   expect((await theirs).status).toBe(201);
-  const answers = await Promise.all(sent);
-  expect(statuses(answers)).toEqual([...times(8, () => 201), ...times(42, () => 503)]);
+  expect(statuses(await Promise.all(sent))).toEqual([...times(8, () => 201), ...times(42, () => 503)]);
   // All slots were released.
   const last = await Promise.all(times(8, () => service.upload(newPdf())));
   expect(statuses(last)).toEqual(times(8, () => 201));

@@ -87,6 +87,8 @@ export function createPrimary(options: PrimaryOptions) {
       await withDeadline(redis.connect(), connectTimeoutMs).catch((error: Error) => {
         throw new CacheUnavailable(socketError?.message ?? error.message);
       });
+      // While the sentinels were asked, close() had no socket to destroy.
+      closing.signal.throwIfAborted();
       await node.incarnation();
       // Otherwise clears would never reach the other nodes of its cluster.
       if (!isCluster && (await node.isInCluster()))

@@ -1,11 +1,13 @@
 import { expect, test } from '@jest/globals';
 import { parseRedisUrl } from '@content-platform/chassis';
 import { findPrimary, type SentinelAddress } from './sentinels.ts';
+import { createCacheConnection } from '../index.ts';
+import { protocolScripts } from '../testing/caches.ts';
 import { closedAfterEach, usable } from '../testing/closed-after-each.ts';
 import { loadNothing, loadVersion } from '../testing/loaders.ts';
 import { startReplication, type Replication } from '../../../../test/support/redis-replication.ts';
 import { startSentinel } from '../../../../test/support/redis-server.ts';
-import { until } from '../../../../test/support/wait.ts';
+import { until, within } from '../../../../test/support/wait.ts';
 
 const { cache: cacheAt, onEnd } = closedAfterEach();
 
@@ -70,6 +72,15 @@ test('reports why no sentinel knows the primary, and recovers', async () => {
   expect(reasons).toEqual([expect.stringMatching(/^no sentinel knows the primary main \(.*ECONNREFUSED/)]);
   await stores.sentinels[1]!.restart();
   await usable(cache);
+});
+
+test('close() ends it while the sentinels are asked', async () => {
+  const { url } = await replication(0);
+  const connection = createCacheConnection({ url, scripts: protocolScripts, recover: async () => {} });
+  const started = connection.start();
+  await within('the end', connection.close(), 10_000);
+  await started;
+  expect(connection.state).toBe('closed');
 });
 
 test('refuses a replica that a sentinel names, even a writable replica', async () => {
