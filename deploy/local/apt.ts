@@ -15,5 +15,9 @@ export async function aptInstall(packages: string[], signal: AbortSignal): Promi
   updated ??= run('update');
   // Another process may hold the lock of the package lists: the next call tries again.
   if (!(await updated)) updated = undefined;
-  return updated !== undefined && run('install', '-y', '--no-install-recommends', ...packages);
+  if (updated === undefined) return false;
+  // A killed apt-get leaves dpkg interrupted, and apt-get then refuses every installation.
+  const env = { DEBIAN_FRONTEND: 'noninteractive' };
+  await runCommand('dpkg', ['--configure', '-a'], { signal, env, within: 170_000 });
+  return run('install', '-y', '--no-install-recommends', ...packages);
 }

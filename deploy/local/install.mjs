@@ -83,7 +83,8 @@ function isAlive(pid) {
 /** Resolves with whether npm succeeded. npm shows its progress. */
 function npmCi(root, lock) {
   return new Promise((resolve) => {
-    const npm = spawn('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    // The launcher consists of development packages, which npm omits if NODE_ENV is "production".
+    const npm = spawn('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], {
       cwd: root,
       stdio: ['ignore', 'inherit', 'inherit'],
     });

@@ -84,7 +84,12 @@ export function supervise(spec: ProcessSpec, context: SupervisorContext) {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     child = started;
-    if (started.pid) state.record(name, started.pid, stopSignal);
+    try {
+      if (started.pid) state.record(name, started.pid, stopSignal);
+    } catch (error) {
+      // The process runs: a full disk must not end the run.
+      terminal.line(`${name} could not be recorded: ${String(error)}`);
+    }
     for (const input of [started.stdout, started.stderr]) createInterface({ input }).on('line', keepLine);
     return new Promise((resolve) => {
       const end = (how: string): void => {
@@ -132,7 +137,11 @@ export function supervise(spec: ProcessSpec, context: SupervisorContext) {
     await sleep(pause, undefined, { signal });
     await launch();
     terminal.line(`${name} is back after ${seconds(Date.now() - died)} (pid ${child?.pid})`);
-    context.onRestart();
+    try {
+      context.onRestart();
+    } catch (error) {
+      terminal.line(`The stack file could not be written: ${String(error)}`);
+    }
   }
 
   /** Restarts the process after each crash until the stack stops. */

@@ -40,6 +40,7 @@ export function startErasure(service: ProcessContext<ConfigOf<typeof authConfig>
     const queryLogs: Database['query'] = async (...statement) => {
       if (!isMigrated) await migrateLogs(logsUrl, logger, stopping.signal);
       isMigrated = true;
+      stopping.signal.throwIfAborted();
       return logs.query(...statement);
     };
     follow('logs', {
