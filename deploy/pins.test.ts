@@ -1,17 +1,14 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { beforeEach, expect, test } from '@jest/globals';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { parse } from 'yaml';
+import { temporaryFolder } from '../test/support/temporary-folder.ts';
 import { ROOT } from './local/config.ts';
 import { runCommand } from './local/run-command.ts';
 import { compose } from './testing/compose.ts';
 
 let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'programs-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
+beforeEach(() => void (folder = temporaryFolder()));
 
 /** Runs a script with a stand-in for a program, which is a shell script. */
 function runWith(program: string, script: string, path: string) {

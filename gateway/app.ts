@@ -5,7 +5,7 @@ import {
   authenticate,
   cors,
   createAllowlist,
-  createBodyLimit,
+  createBodyReader,
   createCorsHeaders,
   findEndpoint,
   securityHeaders,
@@ -98,9 +98,9 @@ export function createGateway(options: GatewayOptions) {
     readTarget, // 400
     cors(corsHeaders, allowlist),
     findEndpoint(allowlist), // 404, 405
-    authenticate(options.tokens, limits), // 401, 403
+    authenticate(options.tokens, limits), // 401, 403, 429 for bad tokens, 503
     (_request, response) => limits.count(response), // 429
-    createBodyLimit(), // 413, 415, 503
+    createBodyReader(), // 400, 413, 415, 503
     answerEndpoint(endpoints, ({ name, service }) => ownEndpoints[name] ?? upstreams.get(service)?.forward),
   ];
 

@@ -16,7 +16,7 @@ const networks = 'networks such as 10.0.0.0/8, separated by commas';
 /** Refuses IPv4 networks written as IPv6: clients' addresses are converted to IPv4, so none of them would match. */
 const isNetwork = (value: string) => ipaddr.isValidCIDR(value) && !/^::ffff:/i.test(value);
 const scale = 'a number from 0 to 1000 with at most three decimals';
-const httpUrl = 'an address starting with http://, with a port up to 64535';
+const httpUrl = 'a URL starting with http://, with a port up to 64535';
 /** A service's internal listener has a port 1000 above the public one. */
 function isHttpUrl(value: string): boolean {
   const url = URL.parse(value);
@@ -65,6 +65,5 @@ export const gatewayConfig = {
     ),
 };
 
-/** Returns the URL of each service. */
 export const addressesOf = (config: ConfigOf<typeof gatewayConfig>): Record<string, string> =>
   Object.fromEntries(upstreams.map((name) => [name, config[urlVariable(name)]]));

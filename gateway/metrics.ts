@@ -5,7 +5,6 @@ import { durationBuckets, type Metrics } from '@content-platform/chassis';
 const upstreamReasons = ['connect', 'busy', 'timeout', 'broken'] as const;
 export type UpstreamReason = (typeof upstreamReasons)[number];
 
-/** Creates the gateway's metrics on the process's registry. */
 export function createGatewayMetrics(
   metrics: Metrics,
   endpoints: readonly Endpoint[],

@@ -81,6 +81,18 @@ test('stores no row for a file that its client receives slowly', async () => {
   expect(fixture.gateway.slow).toEqual([]);
 });
 
+test('stores no row for a file of the gateway itself that its client receives slowly', async () => {
+  const get = (file: string) => `GET /api/docs/${file} HTTP/1.1\r\nHost: x\r\n\r\n`;
+  const sent = () => fixture.gateway.log.join('').match(/"route":"\/api\/docs\/:asset"/g)?.length ?? 0;
+  const socket = fixture.connect().pause();
+  socket.write(get('start.js') + get('swagger-ui-bundle.js').repeat(12));
+  await until('the first is sent', () => sent() > 0);
+  fixture.skipTime(2 * slowRequestMs);
+  socket.resume();
+  await until('all are sent', () => sent() === 13);
+  expect(fixture.gateway.slow).toEqual([]);
+});
+
 test('observes durations only under path templates, with all series from the start', async () => {
   await (await ask('/api/content/webform/12')).text();
   await (await ask('/api/nothing/12')).text();

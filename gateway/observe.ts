@@ -12,7 +12,7 @@ import { type RequestContext, onFinished, type Step } from './request-context.ts
 import type { GatewayMetrics } from './metrics.ts';
 
 const windowMs = 60_000;
-/** 401 replies to one address within the window that make a log line. A client with an expired token causes one or two. */
+/** At this number of 401 replies to one address in a window, one line is logged. An expired token causes one or two. */
 const repeated = 10;
 /** 403 replies to one caller within the window that are logged: otherwise a user could fill the disk with log lines. */
 const maxForbidden = 30;

@@ -28,7 +28,6 @@ export const timeouts = {
 };
 export type Timeouts = typeof timeouts;
 
-/** Options of the server. */
 export const serverOptions = {
   maxHeaderSize: 16_384,
   headersTimeout: 15_000,

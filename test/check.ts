@@ -1,4 +1,4 @@
-// `npm run check`: types, lint, format and the lock file.
+// `npm run check`: types, lint, format, generated files and lock file.
 import { createTerminal } from '../deploy/local/terminal.ts';
 import { untilStopped } from '../deploy/local/until-stopped.ts';
 import { runChecks } from './checks.ts';

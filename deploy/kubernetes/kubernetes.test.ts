@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { readConfig } from '@content-platform/chassis';
 import { cacheInvalidation, internalPortOffset, serviceOf, services } from '@content-platform/contract';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { processes } from '../render/configuration.ts';
 import { ROOT } from '../local/config.ts';
 import { render } from './testing/render.ts';
@@ -191,7 +191,7 @@ test('the production example trusts only a network that exists in no installatio
 });
 
 test.each(names)('in production %s has every required setting', (name) => {
-  const folder = mkdtempSync(join(tmpdir(), 'secrets-'));
+  const folder = temporaryFolder();
   const [, host] = /\bHOST=(\S+)/.exec(dockerfile)!;
   const given = environmentOf(find(production, 'Deployment', name)!, production);
   const environment: Record<string, string> = { HOST: host! };
@@ -200,19 +200,15 @@ test.each(names)('in production %s has every required setting', (name) => {
     environment[setting] = secret ? join(folder, setting) : value;
     if (secret) writeFileSync(join(folder, setting), samples[secret] ?? 'x'.repeat(32));
   }
-  try {
-    const config = readConfig(processes[name]!, environment);
-    for (const [setting, value] of Object.entries(environment))
-      if (setting.endsWith('_FILE'))
-        expect(String(config[setting.slice(0, -5)])).toBe(readFileSync(value, 'utf8'));
-    // Settings without a value default to this machine.
-    expect(JSON.stringify(config)).not.toContain('127.0.0.1');
-    const s3 = Object.entries(config).filter(([setting]) => setting.startsWith('S3_'));
-    for (const [setting, value] of s3)
-      if (setting !== 'S3_ENDPOINT') expect([setting, value]).not.toContain(undefined);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const config = readConfig(processes[name]!, environment);
+  for (const [setting, value] of Object.entries(environment))
+    if (setting.endsWith('_FILE'))
+      expect(String(config[setting.slice(0, -5)])).toBe(readFileSync(value, 'utf8'));
+  // Settings without a value default to this machine.
+  expect(JSON.stringify(config)).not.toContain('127.0.0.1');
+  const s3 = Object.entries(config).filter(([setting]) => setting.startsWith('S3_'));
+  for (const [setting, value] of s3)
+    if (setting !== 'S3_ENDPOINT') expect([setting, value]).not.toContain(undefined);
 });
 
 test('the ingress leads to the gateway', () => {

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import pg from 'pg';
 import { bareEnvironment } from '../../test/support/processes.ts';
 import { startProgram } from '../../test/support/programs.ts';
 import { stack } from '../../test/support/stack.ts';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
 import { ROOT, stackFilePath } from './config.ts';
@@ -27,14 +27,10 @@ let started: Awaited<ReturnType<typeof make>>;
 let own: typeof started;
 
 async function make(origin?: { copyOf: TestDatabase }) {
-  const state = openState(mkdtempSync(join(tmpdir(), 'admin-test-')), '');
+  const state = openState(temporaryFolder(), '');
   const database = await createTestDatabase(origin);
   writePrivate(state.path('stack.json'), { postgres: database.url, services: {} });
   return { database, state };
-}
-async function remove({ database, state }: typeof started): Promise<void> {
-  rmSync(state.folder, { recursive: true });
-  await database.drop();
 }
 
 beforeAll(async () => {
@@ -46,8 +42,8 @@ beforeEach(async () => {
   own = await make({ copyOf: started.database });
   copyFileSync(started.state.path('secrets.json'), secretsFile());
 });
-afterEach(() => remove(own));
-afterAll(() => remove(started));
+afterEach(() => own.database.drop());
+afterAll(() => started.database.drop());
 
 const secretsFile = () => own.state.path('secrets.json');
 

@@ -19,12 +19,12 @@ import { readJson } from './state.ts';
 const servicesFolder = join(ROOT, 'services');
 
 /** Services with admin commands. Each names its commands in its admin.ts. */
-const withCommands = readdirSync(servicesFolder).filter((name) =>
+const servicesWithCommands = readdirSync(servicesFolder).filter((name) =>
   existsSync(join(servicesFolder, name, 'admin.ts')),
 );
 
-const ownerOf = (command: string): string | undefined =>
-  withCommands.find((name) =>
+const serviceOf = (command: string): string | undefined =>
+  servicesWithCommands.find((name) =>
     readFileSync(join(servicesFolder, name, 'admin.ts'), 'utf8').includes(`'${command}':`),
   );
 
@@ -63,28 +63,28 @@ async function rotateStackSecret(args: string[], database: string, file: string)
 async function run(args: string[]): Promise<void> {
   const [command = 'help'] = args;
   if (command === 'help') {
-    for (const service of withCommands) await runCommand(service, ['help']);
+    for (const service of servicesWithCommands) await runCommand(service, ['help']);
     return;
   }
-  const owner = ownerOf(command);
+  const service = serviceOf(command);
   // An unknown command needs no database.
-  if (owner === undefined) return runCommand('auth', args);
+  if (service === undefined) return runCommand('auth', args);
   const { databaseUrl } = readLauncherConfig().external;
   const file = stackFilePath();
   // Without DATABASE_URL a stack must be running: otherwise readStack throws.
   const stack = databaseUrl === undefined ? readStack(file) : readJson<Stack>(file);
   // The settings of a stack do not apply to another database, which DATABASE_URL names.
   if (!stack || (databaseUrl !== undefined && platformUrl(databaseUrl) !== stack.postgres))
-    return runCommand(owner, args, { DATABASE_URL: databaseUrl! });
+    return runCommand(service, args, { DATABASE_URL: databaseUrl! });
   const secretsFile = join(dirname(file), 'secrets.json');
   if (command === 'rotate-key-secret') return rotateStackSecret(args, stack.postgres, secretsFile);
   const secrets = readSecrets(secretsFile);
-  return runCommand(owner, args, {
+  return runCommand(service, args, {
     DATABASE_URL: stack.postgres,
     LOGS_DATABASE_URL: stack.logs,
     AUTH_INTERNAL_URL: stack.services['auth']?.internal ?? '',
     AUTH_KEY_SECRET: secrets.authKeySecret,
-    SERVICE_SECRET: serviceSecret('letters', secrets),
+    SERVICE_SECRET: serviceSecret('letters', secrets), // for create-letter; no other command reads it
     MEDIA_FOLDER: join(dirname(file), 'media'),
   });
 }

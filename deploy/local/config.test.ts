@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { environmentWith, readLauncherConfig } from './config.ts';
 
 afterEach(() => void delete process.env.REDIS_URL_FILE);
@@ -18,18 +18,17 @@ test("reads the URLs of the user's own servers", () => {
 });
 
 test('reads the password of content_server from a variable or a file', () => {
-  const file = join(mkdtempSync(join(tmpdir(), 'password-')), 'password');
+  const file = join(temporaryFolder(), 'password');
   writeFileSync(file, 'from a file\n');
   expect(readLauncherConfig({ CONTENT_SERVER_PASSWORD: 'of mine' }).contentServerPassword).toBe('of mine');
   expect(readLauncherConfig({ CONTENT_SERVER_PASSWORD_FILE: file }).contentServerPassword).toBe(
     'from a file',
   );
   expect(readLauncherConfig({ CONTENT_SERVER_PASSWORD: '' }).contentServerPassword).toBeUndefined();
-  rmSync(dirname(file), { recursive: true });
 });
 
 test.each([
-  [{ DATABASE_URL: 'secret' }, /^DATABASE_URL must be an address starting with postgres:\/\/ or .*set to$/],
+  [{ DATABASE_URL: 'secret' }, /^DATABASE_URL must be a URL starting with postgres:\/\/ or .*set to$/],
   [
     { KAFKA_BROKERS: 'one:9092,two' },
     'KAFKA_BROKERS must be addresses host:port, separated by commas, not "one',

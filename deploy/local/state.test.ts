@@ -1,18 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { identityOf, isRunning } from './identity.ts';
 import { openState } from './state.ts';
 
 let folder: string;
-
-beforeEach(() => {
-  folder = join(mkdtempSync(join(tmpdir(), 'state-test-')), 'state');
-});
-afterEach(() => rmSync(join(folder, '..'), { recursive: true, force: true }));
+beforeEach(() => void (folder = join(temporaryFolder(), 'state')));
 
 test('recognizes a process of macOS in another time zone', () => {
   const { platform } = process;
@@ -29,7 +25,7 @@ test('recognizes a process of macOS in another time zone', () => {
 test('allows one launcher per folder and ignores the lock of a process that has ended', () => {
   const state = openState(folder, 'http://here');
   expect(() => openState(folder, 'http://there')).toThrow(
-    `already running: http://here (pid ${process.pid}).`,
+    `already running: http://here (pid ${process.pid}): stop it first.`,
   );
   state.release();
   const gone = { ...identityOf(process.pid), began: 'another boot', where: 'x' };

@@ -85,7 +85,7 @@ function acquireLock(lock: string, where: string): void {
     }
     const holder = readJson<Identity & { where: string }>(lock);
     if (holder && isRunning(holder))
-      throw new Problem(`already running: ${holder.where} (pid ${holder.pid}).`);
+      throw new Problem(`already running: ${holder.where} (pid ${holder.pid}): stop it first.`);
     rmSync(lock, { force: true });
   }
 }

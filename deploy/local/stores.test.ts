@@ -1,16 +1,8 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openState, type State } from './state.ts';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { until } from '../../test/support/wait.ts';
 import { startKafka } from './kafka.ts';
 import { startPostgres } from './postgres.ts';
@@ -23,13 +15,12 @@ let folder: string;
 let state: State;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'stores-test-'));
+  folder = temporaryFolder();
   state = openState(folder, '');
 });
 afterEach(() => {
   Object.assign(process.env, { PATH });
   if (JAVA_HOME !== undefined) process.env.JAVA_HOME = JAVA_HOME;
-  rmSync(folder, { recursive: true });
 });
 
 const context = (changed: Partial<StackContext> = {}): StackContext => ({

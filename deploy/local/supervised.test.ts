@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { until } from '../../test/support/wait.ts';
 import type { Problem } from './problem.ts';
 import { type ProcessSpec, type Supervised, supervise } from './supervised.ts';
@@ -15,14 +15,13 @@ let abandoned: Problem | undefined;
 let restarts: number;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'supervised-test-'));
+  folder = temporaryFolder();
   mkdirSync(join(folder, 'logs'));
   [starts, restarts, recorded, shown, abandoned] = [0, 0, new Set(), [], undefined];
 });
 afterEach(async () => {
   await running?.stop(100);
   running = undefined;
-  rmSync(folder, { recursive: true });
 });
 
 /** Supervises a process that runs `script`; it is ready once it has printed "up". */

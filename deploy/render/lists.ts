@@ -9,13 +9,13 @@ import { runbookBaseUrl } from './config.ts';
 export type List = readonly [file: string, pattern: RegExp, list: (found: string) => string];
 
 const names = services.map(({ name }) => name);
-const secret = services.filter(({ hasSecret }) => hasSecret).toSorted((a, b) => (a.name < b.name ? -1 : 1));
-const secretNames = secret.map(({ name }) => name);
-const onlyPostgres = secret.filter(({ stores }) => stores.join() === 'postgres').map(({ name }) => name);
+const withSecret = services.filter((one) => one.hasSecret).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+const secretNames = withSecret.map(({ name }) => name);
+const onlyPostgres = withSecret.filter(({ stores }) => stores.join() === 'postgres').map(({ name }) => name);
 
 export const linesOf = <T>(items: readonly T[], line: (item: T) => string) => items.map(line).join('');
 
-/** Joins the names, each in the place of `%`. */
+/** Repeats `item` for each name, with the name in place of `%`. */
 const each = (some: readonly string[], item: string, separator = '') =>
   some.map((name) => item.replaceAll('%', name)).join(separator);
 
@@ -38,7 +38,7 @@ function secretRow({ name, stores, hasSecret }: Service, found: string): string 
   return `  | ${name} | ${keys.filter(Boolean).join(', ')} | ${name} |\n`;
 }
 
-/** Adds missing services to the table of processes. Its rows are written by hand: improve an added one. */
+/** Adds rows of missing services to the table of processes. Edit them afterwards: its rows are written by hand. */
 function addRows(found: string): string {
   const known = (name: string) => new RegExp(`^\\| ${name} \\|.*\n`, 'm').exec(found)?.[0];
   const storeNames = { postgres: 'PostgreSQL', redis: 'Redis', kafka: 'Kafka' };

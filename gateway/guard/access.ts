@@ -189,10 +189,10 @@ const largeBytes = 1_000_000;
 const maxLarge = 8;
 
 /**
- * Accepts the contract's kinds and sizes of body. Bodies are buffered, so that a slow client occupies no connection to
- * a service and no incomplete body reaches it; throws 503 if many are large. Uploads are streamed.
+ * Creates the step that reads a body of the contract's kinds and sizes. Buffers it, so that a slow client occupies no
+ * connection to a service and no incomplete body reaches it; throws 503 if many are large. Uploads are streamed.
  */
-export function createBodyLimit(): Step {
+export function createBodyReader(): Step {
   const large = createSemaphore(maxLarge);
 
   return (request, response) => {

@@ -58,7 +58,7 @@ function createRateMeter() {
 
 /** The Retry-After of a refusal: the connection is not read for this time. */
 const restMs = 1_000;
-/** A longer rest, if the client did not wait for Retry-After. Clients of the benchmark give up after 5 s. */
+/** A longer rest, if the client did not wait for Retry-After. Clients of the benchmark time out after 5 s. */
 const longRestMs = 4_000;
 const checkIntervalMs = 10;
 /** Resting connections are read again while the queue has fewer requests than this share of its limit. */

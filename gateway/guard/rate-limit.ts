@@ -29,7 +29,7 @@ export const maxInFlight = 100;
 /** Counts one more request of `subject`; returns the ms until the next is allowed if this exceeds the limit. */
 type Limiter = (subject: string) => Promise<number | undefined> | number | undefined;
 
-/** Limits on guessing wait for Redis. All others add their counts to Redis in this interval. */
+/** Limits on guessing ask Redis at each request. All others add their counts to Redis once in this interval. */
 const syncIntervalMs = 200;
 
 /** The requests of one subject in its current window. */

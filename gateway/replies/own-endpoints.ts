@@ -16,6 +16,8 @@ function serve(type: string, content: string | Buffer, headers: Record<string, s
   const etag = etagOf(body);
   return (request, response) => {
     response.set({ 'Cache-Control': 'public, no-cache', ETag: etag, ...headers });
+    // The rest of a file takes as long as the client's network.
+    response.locals['answeredAt'] = performance.now();
     if (matchesIfNoneMatch(request.headers['if-none-match'], etag)) response.status(304).end();
     else response.set({ 'Content-Type': type, 'Content-Length': String(body.length) }).end(body);
   };

@@ -52,11 +52,6 @@ describeEndpoint(contract.docs, {}, ({ ask }) => {
 
 describeEndpoint(contract.docsAsset, { path: '/api/docs/swagger-ui.css' }, ({ ask }) => {
   isConditional(ask, { params: { asset: 'swagger-ui.css' } });
-  test('serves an asset', async () => {
-    const answer = await ask({ params: { asset: 'swagger-ui.css' } });
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get('content-type')).toContain('text/css');
-  });
   test.each(['package.json', 'index.html', '__proto__', 'swagger-ui.css.map', 'constructor', 'START.js'])(
     'returns 404 for %s',
     async (asset) => {

@@ -8,13 +8,13 @@ import {
   type Release,
   type Span,
 } from '@content-platform/chassis';
-import type { GatewayMetrics, UpstreamReason } from '../metrics.ts';
+import type { GatewayMetrics } from '../metrics.ts';
 import type { Refuse } from '../replies/errors.ts';
 import { onFinished, type GatewayRequest, type GatewayResponse } from '../request-context.ts';
 import { ConnectionFailed } from './connect.ts';
 import {
   type Instance,
-  isBroken,
+  isClosedByPeer,
   reasonOf,
   TimedOut,
   upstreamErrors,
@@ -22,7 +22,7 @@ import {
   type Transport,
 } from './transport.ts';
 import { forwardBuffered } from './forward-buffered.ts';
-import { isForeignReply, replyHeaders, type RequestHeaders } from './proxy-headers.ts';
+import { headersForClient, isForeignReply, type RequestHeaders } from './proxy-headers.ts';
 
 export interface Service {
   name: string;
@@ -39,9 +39,6 @@ export interface Service {
 /** `sending` lasts until the client's body is whole. A retry leads back to `connecting`; any state can end. */
 type State = 'connecting' | 'sending' | 'waiting' | 'replying' | 'ended';
 
-/** The end of an attempt: the reply is complete, the client has disconnected, its body was refused, or the service failed. */
-type EndReason = 'complete' | 'disconnected' | 'refused' | UpstreamReason;
-
 interface Attempt {
   readonly service: Service;
   readonly request: GatewayRequest;
@@ -53,8 +50,8 @@ interface Attempt {
   readonly releaseSlot: Release;
   state: State;
   instance: Instance;
-  /** An earlier connection attempt, to another instance, failed. */
-  isRetry: boolean;
+  /** Whether the request was moved to this instance, because it could not connect to another. */
+  wasMoved: boolean;
   transfer?: Transfer;
   status?: number;
 }
@@ -75,10 +72,10 @@ export function startAttempt(service: Service, response: GatewayResponse, releas
     releaseSlot,
     state: 'connecting',
     instance: service.instances.choose(),
-    isRetry: false,
+    wasMoved: false,
   };
   attempt.instance.inFlight += 1;
-  onFinished(response, () => end(attempt, 'disconnected'));
+  onFinished(response, () => end(attempt));
   // When the client reads again, the service has the whole limit for the next chunk.
   response.on('drain', () => attempt.timer.refresh());
   if (context.bodyStream) followBody(attempt, context.bodyStream);
@@ -95,7 +92,7 @@ function send(attempt: Attempt): void {
     },
     onHeaders: (status, replied) => passHeaders(attempt, status, replied),
     onData: () => attempt.timer.refresh(),
-    onEnd: () => end(attempt, 'complete'),
+    onEnd: () => end(attempt, { isComplete: true }),
     onError: (error) => handleError(attempt, error),
   });
 }
@@ -109,7 +106,7 @@ function followBody(attempt: Attempt, body: Duplex): void {
   });
   body.once('error', (error) => {
     if (attempt.state === 'replying' || attempt.state === 'ended') return;
-    end(attempt, 'refused');
+    end(attempt);
     service.refuse(response, error);
   });
 }
@@ -124,7 +121,7 @@ function passHeaders(attempt: Attempt, status: number, headers: IncomingHttpHead
   try {
     if (isForeignReply(status, headers))
       throw new Error(`the reply ${status} does not come from the service`);
-    const passed = replyHeaders(headers, context.endpoint);
+    const passed = headersForClient(headers, context.endpoint);
     if (!request.complete) passed.connection = 'close';
     response.writeHead(status, { ...context.replyHeaders, ...passed });
   } catch (error) {
@@ -157,7 +154,7 @@ function handleError(attempt: Attempt, error: unknown): void {
   const { response, instance } = attempt;
   if (attempt.state === 'ended') return;
   // The client disconnected or was answered already; this is not the service's failure.
-  if (response.destroyed || response.writableEnded) return end(attempt, 'disconnected');
+  if (response.destroyed || response.writableEnded) return end(attempt);
   if (mayRepeat(attempt, error)) {
     // The next connection is new, unless another request releases one at this moment.
     instance.pool.closeIdle();
@@ -173,17 +170,17 @@ function handleError(attempt: Attempt, error: unknown): void {
 /** Whether to repeat a GET or HEAD (RFC 9110 §9.2.2), because the service closed the pooled connection meanwhile. */
 function mayRepeat({ request, state, transfer }: Attempt, error: unknown): boolean {
   const isRepeatable = ['GET', 'HEAD'].includes(request.method) && state !== 'replying';
-  return isRepeatable && isBroken(error) && transfer?.isReused() === true;
+  return isRepeatable && isClosedByPeer(error) && transfer?.isReused() === true;
 }
 
 /** Moves a request that was never sent to another instance, once; a body that is being streamed cannot move. */
 function moveToAnother(attempt: Attempt): boolean {
   const { instance, service, response } = attempt;
   const other = service.instances.chooseOther(instance);
-  if (!other || attempt.isRetry || response.locals.bodyStream) return false;
+  if (!other || attempt.wasMoved || response.locals.bodyStream) return false;
   instance.inFlight -= 1;
   other.inFlight += 1;
-  attempt.isRetry = true;
+  attempt.wasMoved = true;
   attempt.instance = other;
   return true;
 }
@@ -194,7 +191,7 @@ function fail(attempt: Attempt, error: unknown): void {
   const { name, logger, metrics, refuse } = service;
   const reason = reasonOf(error);
   span?.fail(error);
-  end(attempt, reason);
+  end(attempt);
   metrics.upstreamErrors.inc({ service: name, reason });
   if (!response.headersSent) return refuse(response, upstreamErrors[reason](error));
   const { requestId, span: requestSpan } = response.locals;
@@ -205,12 +202,12 @@ function fail(attempt: Attempt, error: unknown): void {
 }
 
 /** Ends an attempt, and releases its slot without waiting for a client that pipelines and does not read. */
-function end(attempt: Attempt, reason: EndReason): void {
+function end(attempt: Attempt, { isComplete = false } = {}): void {
   if (attempt.state === 'ended') return;
   attempt.state = 'ended';
   attempt.instance.inFlight -= 1;
   clearTimeout(attempt.timer);
   attempt.releaseSlot();
   endRequestSpan(attempt.span, attempt.status);
-  if (reason !== 'complete') attempt.transfer?.abort();
+  if (!isComplete) attempt.transfer?.abort();
 }

@@ -24,16 +24,16 @@ const hopByHop = new Set([
 const notForClients =
   /^(?:x-user-.*|x-forwarded(?:-.*)?|x-real-ip|forwarded|(?:x-(?:cluster-)?|true-)client-ip|cf-connecting-ip|(?:x-)?remote-user|traceparent|tracestate|baggage|x-http-method(?:-override)?|x-method-override|x-original-.*|x-rewrite-url|expect)$/;
 
-/** Returns the headers that `isMeant` accepts, without headers of the connection and headers that Connection names. */
+/** Returns the headers that `isAllowed` accepts, without headers of the connection and those that Connection names. */
 function endToEnd(
   headers: IncomingHttpHeaders,
-  isMeant: (name: string) => boolean = () => true,
+  isAllowed: (name: string) => boolean = () => true,
 ): IncomingHttpHeaders {
   const named = new Set((headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
   const kept: IncomingHttpHeaders = {};
   // Written without lists of pairs, because it runs twice for each request.
   for (const name of Object.keys(headers)) {
-    if (!hopByHop.has(name) && !named.has(name) && isMeant(name)) kept[name] = headers[name];
+    if (!hopByHop.has(name) && !named.has(name) && isAllowed(name)) kept[name] = headers[name];
   }
   return kept;
 }
@@ -76,7 +76,7 @@ export const isForeignReply = (status: number, headers: IncomingHttpHeaders): bo
 const notForReplies = ['server-timing', 'x-powered-by', 'x-request-id'];
 
 /** Returns the headers of a service's reply for the client; cookies only if the `endpoint` has cookies. */
-export function replyHeaders(headers: IncomingHttpHeaders, endpoint?: Endpoint): OutgoingHttpHeaders {
+export function headersForClient(headers: IncomingHttpHeaders, endpoint?: Endpoint): OutgoingHttpHeaders {
   const kept = endToEnd(headers);
   for (const name of notForReplies) delete kept[name];
   if (!endpoint?.cookies) delete kept['set-cookie'];

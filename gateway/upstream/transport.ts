@@ -62,14 +62,13 @@ export const upstreamErrors: Record<UpstreamReason, (cause: unknown) => HttpErro
     }),
 };
 
-/** Classifies the error of an attempt. */
 export function reasonOf(error: unknown): UpstreamReason {
   if (error instanceof TimedOut) return 'timeout';
   return error instanceof ConnectionFailed ? 'connect' : 'broken';
 }
 
 /** Returns whether the other side closed or reset the connection. */
-export function isBroken(error: unknown): boolean {
+export function isClosedByPeer(error: unknown): boolean {
   const { code = '' } = error as NodeJS.ErrnoException;
   return ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(code);
 }

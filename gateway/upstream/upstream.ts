@@ -6,7 +6,7 @@ import { internalPortOffset } from '@content-platform/contract';
 import { onFinished, type GatewayResponse, type Step } from '../request-context.ts';
 import type { Timeouts } from '../timeouts.ts';
 import { startAttempt, type Service } from './attempt.ts';
-import { type Instance, isBroken, upstreamErrors } from './transport.ts';
+import { type Instance, isClosedByPeer, upstreamErrors } from './transport.ts';
 import { createConnectionPool } from './forward-buffered.ts';
 import { createForwardStream } from './forward-stream.ts';
 import { createRequestHeaders } from './proxy-headers.ts';
@@ -40,7 +40,7 @@ function probe(url: URL, instance: Instance, lookup: LookupFunction): Promise<Re
   });
   // The instance may have closed the connection since the last probe.
   request.on('error', (error) =>
-    resolve(request.reusedSocket && isBroken(error) ? probe(url, instance, lookup) : 'silent'),
+    resolve(request.reusedSocket && isClosedByPeer(error) ? probe(url, instance, lookup) : 'silent'),
   );
   return promise;
 }

@@ -116,10 +116,6 @@ test('deletes entries of the feed after 400 days', async () => {
   expect((await feed()).ids).toEqual([recent]);
 });
 
-test('a user who exists cannot be put into the feed', async () => {
-  await expect(auth.stores.deletedUsers.add(await newUser())).rejects.toThrow('exists');
-});
-
 describe('replay-deletions', () => {
   let logs: TestDatabase;
   const inLogs = (text: string, values: unknown[] = []) =>

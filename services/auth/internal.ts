@@ -40,9 +40,7 @@ interface InternalDeps {
   revocationFeed: ReturnType<typeof createRevocationFeed>;
   users: Stores['users'];
   audit: Stores['audit'];
-  /** SERVICE_SECRETS */
   serviceSecrets: readonly string[];
-  /** Makes the token of a service. */
   issueToken: (service: string) => string;
   tokens: TokenVerifier;
   logger: Logger;

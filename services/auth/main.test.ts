@@ -1,13 +1,13 @@
 import { expect, test } from '@jest/globals';
 import { hash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { changePassword, jwks, listSessions, login, me } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { newAddress } from '../../test/support/accounts.ts';
 import { startService } from '../../test/support/programs.ts';
 import { startRedis } from '../../test/support/redis-server.ts';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { createTestDatabase } from '../../test/support/test-database.ts';
 import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
@@ -83,8 +83,7 @@ test('exits with 1 and one line, which hides the secret, for a short secret', as
 });
 
 test('refuses the passwords of PASSWORD_BLOCKLIST_FILE', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'blocklist-'));
-  const PASSWORD_BLOCKLIST_FILE = join(folder, 'list');
+  const PASSWORD_BLOCKLIST_FILE = join(temporaryFolder(), 'list');
   const listed = 'eleven quiet herons read maps';
   writeFileSync(PASSWORD_BLOCKLIST_FILE, `${hash('sha1', listed).toUpperCase()}:12\n`);
   const { origin, isReady } = await start({ PASSWORD_BLOCKLIST_FILE });
@@ -96,5 +95,4 @@ test('refuses the passwords of PASSWORD_BLOCKLIST_FILE', async () => {
   const body = { current_password: person.password, new_password: listed };
   const { status, error } = await call(origin, changePassword, { body, token });
   expect([status, error?.details?.[0]?.message]).toEqual([422, expect.stringMatching(/common or leaked/)]);
-  rmSync(folder, { recursive: true });
 });

@@ -8,14 +8,12 @@ const mailOutcomes = ['sent', 'failed', 'abandoned'] as const;
 
 export type Mails = ReturnType<typeof createMailMetrics>;
 
-/** Creates the counter of mails. */
 export function createMailMetrics({ counter }: Metrics) {
   const mails = counter('mails_total', 'Attempts to send a mail', 'outcome');
   for (const outcome of mailOutcomes) mails.inc({ outcome }, 0);
   return mails;
 }
 
-/** Creates the other counters of this service. */
 export function createAuthMetrics({ counter }: Metrics) {
   const logins = counter('logins_total', 'Logins with email and password', 'outcome');
   for (const outcome of outcomes) logins.inc({ outcome }, 0);

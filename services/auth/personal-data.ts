@@ -9,7 +9,7 @@ import {
   withTimeout,
 } from '@content-platform/chassis';
 
-/** In ms: for a free slot, the begin of all lists, and the whole export, even if the client reads slowly. */
+/** Limits in ms: for a free slot, the response heads of all services, and the whole export, also for a slow client. */
 const usual = { waitMs: 5_000, beginMs: 5_000, exportMs: 300_000 };
 const [maxRunning, maxWaiting] = [4, 20];
 
@@ -28,7 +28,7 @@ export function createPersonalData(
 
   async function open(url: string | undefined, userId: number, signal: AbortSignal) {
     const response = await fetchAsService(`${url}/export?user_id=${userId}`, { signal });
-    if (response.status !== 200) throw new Error(`${url}/export answered ${response.status}`);
+    if (response.status !== 200) throw new Error(`${url}/export returned ${response.status}`);
     return response.body!;
   }
 
@@ -37,7 +37,7 @@ export function createPersonalData(
       async ([name, url]) => [name, await open(url, user.id, signal)] as const,
     );
     const opened = await withTimeout(Promise.all(opening), beginMs);
-    if (!opened) throw new Error(`a service did not answer within ${beginMs} ms`);
+    if (!opened) throw new Error(`a service did not reply within ${beginMs} ms`);
     return (async function* () {
       yield `{"user":${JSON.stringify(user)},"sessions":`;
       yield* jsonArray(sessions);

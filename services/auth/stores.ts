@@ -1,4 +1,4 @@
-import { type Database, type Logger, migrate } from '@content-platform/chassis';
+import { type Database, type Logger, migrateService } from '@content-platform/chassis';
 import { createAuditStore } from './audit-store.ts';
 import { createClientStore } from './client-store.ts';
 import { createDeletedUserStore } from './deleted-user-store.ts';
@@ -11,12 +11,8 @@ import { createRevocationStore } from './sessions/revocation-store.ts';
 import { createSessionStore } from './sessions/session-store.ts';
 import { createUserStore } from './user-store.ts';
 
-const folder = new URL('migrations/', import.meta.url);
+export const migrateAuth = (url: string, logger: Logger) => migrateService('auth', url, logger);
 
-/** Creates or updates the schema. */
-export const migrateAuth = (url: string, logger: Logger) => migrate({ url, schema: 'auth', folder, logger });
-
-/** The stores of this service's tables. */
 export type Stores = ReturnType<typeof createStores>;
 
 export function createStores(query: Database['query']) {

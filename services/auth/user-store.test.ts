@@ -15,11 +15,11 @@ test('in every locale emails are equal regardless of the case of A to Z, and of 
     expect(await create(email)).toBeUndefined();
     expect(await accounts.users.findByEmail(email)).toMatchObject({ id: kim });
     const { account, user } = await accounts.users.lookUp(email);
-    expect([account, user?.id]).toEqual(['kim@example.com', kim]);
+    expect([account, user?.id]).toEqual(['email:kim@example.com', kim]);
   }
   for (const email of [`${kelvin}im@example.com`, 'k\u0130m@example.com', 'k\u0131m@example.com']) {
     expect(await accounts.users.findByEmail(email)).toBeUndefined();
-    expect(await accounts.users.lookUp(email)).toEqual({ account: email, user: undefined });
+    expect(await accounts.users.lookUp(email)).toEqual({ account: `email:${email}`, user: undefined });
     const id = await create(email);
     expect(id).not.toBe(kim);
     expect(await accounts.users.findByEmail(email)).toMatchObject({ id });

@@ -41,7 +41,7 @@ export type UserStore = ReturnType<typeof createUserStore>;
 export function createUserStore(query: Database['query']) {
   const { rows, first, affects, run } = statements(query);
 
-  /** Looks up the user of a login. `account` is the comparison form of the email, even if the user does not exist. */
+  /** Looks up the user of a login. `account` is its key in the throttle (`email:…`), also if no such user exists. */
   async function lookUp(email: string): Promise<{ account: string; user: User | undefined }> {
     const text = `SELECT account, ${columns}
                   FROM (SELECT ${folded('$1')} AS account) AS typed
@@ -49,7 +49,7 @@ export function createUserStore(query: Database['query']) {
     const { account, ...user } = (await first<User & { account: string }>('find_user_by_email', text, [
       email,
     ]))!;
-    return { account, user: user.id === null ? undefined : user };
+    return { account: `email:${account}`, user: user.id === null ? undefined : user };
   }
 
   return {

@@ -40,8 +40,8 @@ const refreshAfterMs = 300_000;
 /** Age up to which a set is used while fetching fails. */
 const usableForMs = 3_600_000;
 /**
- * Time after a successful fetch in which unknown kids cause no other one, because anyone can invent them; and the pause
- * before a retry in the background.
+ * For this time after a successful fetch, an unknown kid causes no further fetch, because anyone can invent kids. The
+ * background refresh pauses for the same time after a failed fetch.
  */
 const coolDownMs = 10_000;
 /** Minimum pause after a failed fetch, and interval at which the background refresh checks whether it is due. */
@@ -107,7 +107,7 @@ export function createJwksClient(url: string, logger: Logger) {
   return {
     isLoaded,
     has,
-    /** Sets the kids that auth publishes; others count as withdrawn. undefined: an older release, only the set counts. */
+    /** Sets the kids that auth publishes: all others count as withdrawn. undefined (an older auth): no kid does. */
     setPublished(kids: readonly string[] | undefined): void {
       published = kids && new Set(kids);
       if (kids?.some((kid) => !keys.has(kid))) void refresh();
@@ -115,8 +115,9 @@ export function createJwksClient(url: string, logger: Logger) {
     async get(kid: string): Promise<KeyObject | undefined> {
       if (has(kid)) return keys.get(kid);
       if (keys.has(kid) && isWithdrawn(kid)) return undefined;
-      // A younger set has every planned signing key, because a planned key is published 10 minutes before it signs.
-      if (performance.now() - fetchedAt > coolDownMs) await refresh();
+      // A set younger than coolDownMs has every planned key, because auth publishes it 10 minutes before it signs. The
+      // set can lack the key of `rotate-keys --now`: auth may publish the kid half a second before the set has the key.
+      if (published?.has(kid) || performance.now() - fetchedAt > coolDownMs) await refresh();
       if (!isUsable() || (failing() && !keys.has(kid))) throw authUnavailable();
       return isWithdrawn(kid) ? undefined : keys.get(kid);
     },

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { commonConfig, databaseUrl, list, readConfig, tokenConfig } from './config.ts';
 
 const shape = { ...commonConfig(8081), DATABASE_URL: databaseUrl, ORIGINS: list().default([]) };
@@ -23,17 +23,17 @@ test.each([
   [{ ...database, PORT: '65000' }, 'PORT must be an integer from 1 to 64535, not "65000"'],
   [
     { ...database, OTEL_EXPORTER_OTLP_ENDPOINT: 'collector' },
-    'OTEL_EXPORTER_OTLP_ENDPOINT must be an address starting with http:// or https://, not "collector"',
+    'OTEL_EXPORTER_OTLP_ENDPOINT must be a URL starting with http:// or https://, not "collector"',
   ],
   [
     { ...database, OTEL_TRACES_SAMPLER_ARG: '5%' },
     'OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, not "5%"',
   ],
   [{ ...database, LOG_LEVEL: 'loud' }, 'LOG_LEVEL must be debug, info, warn or error, not "loud"'],
-  [{}, 'DATABASE_URL is not set; it must be an address starting with postgres:// or postgresql://'],
+  [{}, 'DATABASE_URL is not set; it must be a URL starting with postgres:// or postgresql://'],
   [
     { DATABASE_URL: 'mysql://u:hidden@localhost/x' },
-    'DATABASE_URL must be an address starting with postgres:// or postgresql://, not what it is set to',
+    'DATABASE_URL must be a URL starting with postgres:// or postgresql://, not what it is set to',
   ],
 ])('refuses %j in one line that names the variable and the allowed values', (env, message) => {
   expect(() => readConfig(shape, env)).toThrow(message);
@@ -46,10 +46,9 @@ test('removes slashes at the end of the URLs of auth', () => {
 });
 
 test('reads a secret from a file, unless both variables are set', () => {
-  const file = join(mkdtempSync(join(tmpdir(), 'config-')), 'url');
+  const file = join(temporaryFolder(), 'url');
   writeFileSync(file, `${database.DATABASE_URL}\n`);
   expect(readConfig(shape, { DATABASE_URL_FILE: file }).DATABASE_URL).toBe(database.DATABASE_URL);
   expect(() => readConfig(shape, { ...database, DATABASE_URL_FILE: file })).toThrow('both set');
-  rmSync(dirname(file), { recursive: true });
   expect(() => readConfig(shape, { DATABASE_URL_FILE: '/nowhere/url' })).toThrow('DATABASE_URL_FILE: ENOENT');
 });

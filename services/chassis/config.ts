@@ -31,11 +31,14 @@ export const flag = () =>
 
 /** A URL with one of these schemes, for example `url('http:', 'https:')`. */
 export function url(...schemes: string[]) {
-  const allowed = `an address starting with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}`;
+  const allowed = `a URL starting with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}`;
   return z
     .string(allowed)
     .refine((value) => URL.canParse(value) && schemes.includes(new URL(value).protocol), allowed);
 }
+
+/** A URL to which paths are appended, so that slashes at its end are removed. */
+export const baseUrl = () => url('http:', 'https:').transform((value) => value.replace(/\/+$/, ''));
 
 /** A text for which `parse` does not throw. `allowed` describes it. */
 export function parsable(parse: (value: string) => unknown, allowed: string) {
@@ -68,8 +71,7 @@ export function commonConfig(defaultPort: number) {
     PORT: integer(1, 64_535)
       .default(defaultPort)
       .describe('Public port, 1 to 64535; internal port: 1000 above'),
-    PUBLIC_URL: url('http:', 'https:')
-      .transform((value) => value.replace(/\/+$/, ''))
+    PUBLIC_URL: baseUrl()
       .default('http://127.0.0.1:8080')
       .describe('URL at which clients reach the gateway, http or https; also the issuer of access tokens'),
     LOG_LEVEL: z
@@ -98,14 +100,12 @@ export const redisUrl = parsable(parseRedisUrl, redisForms)
   .describe(
     'URL of Redis 7 or newer: `redis://…`, `redis-sentinel://…` or `redis-cluster://…`, with TLS `rediss…`',
   );
-/** The URL of a listener without slashes at its end, because paths are appended. */
-const listenerUrl = () => url('http:', 'https:').transform((value) => value.replace(/\/+$/, ''));
 export const serviceUrl = (name: ServiceName) =>
-  listenerUrl()
+  baseUrl()
     .default(`http://127.0.0.1:${portOf(name)}`)
     .describe(`URL of the ${name} service`);
 const authUrl = serviceUrl('auth').describe('URL of auth, which publishes the keys of access tokens');
-const authInternalUrl = listenerUrl()
+const authInternalUrl = baseUrl()
   .default(`http://127.0.0.1:${portOf('auth') + internalPortOffset}`)
   .describe('URL of the internal listener of the auth service, which publishes revoked sessions');
 /** The settings of processes that check tokens. */

@@ -31,7 +31,6 @@ export function unavailable(message: string, cause?: unknown): HttpError<'servic
   return new HttpError('service_unavailable', message, { headers: { 'Retry-After': '1' }, cause });
 }
 
-/** Returns a 405 with Allow. */
 export function methodNotAllowed(method: string, allowed: Iterable<string>) {
   const message = `The path does not support ${method}. Use a method in the Allow header.`;
   return new HttpError('method_not_allowed', message, { headers: { Allow: [...allowed].join(', ') } });

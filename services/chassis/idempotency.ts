@@ -49,7 +49,7 @@ export function createIdempotency(query: Database['query'], schema: string) {
   const thisKey = 'caller = $1 AND endpoint = $2 AND key = $3';
 
   /** Claims a new, expired or abandoned key, up to the caller's maximum. Replaces errors that earlier releases stored. */
-  async function claimKey(id: string[], fingerprint: string, run: string): Promise<boolean> {
+  async function claimKey(id: string[], fingerprint: string, attempt: string): Promise<boolean> {
     const text = `INSERT INTO ${table} AS held (caller, endpoint, key, fingerprint, run, held_until)
                   SELECT $1, $2, $3, $4, $5::uuid, now() + interval '${claimSeconds} s'
                   WHERE (SELECT count(*) FROM ${table} WHERE ${recent}) < ${maxKeys} OR EXISTS (
@@ -60,13 +60,13 @@ export function createIdempotency(query: Database['query'], schema: string) {
                   WHERE held.created_at < now() - interval '24 hours'
                      OR held.reply -> 'error' IS NOT NULL
                      OR (held.reply IS NULL AND held.held_until < now() AND held.fingerprint = excluded.fingerprint)`;
-    const { rowCount } = await query('take_idempotency_key', text, [...id, fingerprint, run]);
+    const { rowCount } = await query('take_idempotency_key', text, [...id, fingerprint, attempt]);
     return rowCount === 1;
   }
 
-  async function storeReply(ask: Database['query'], id: string[], run: string, reply: AnyReply) {
+  async function storeReply(execute: Database['query'], id: string[], attempt: string, reply: AnyReply) {
     const text = `UPDATE ${table} SET reply = $5 WHERE ${thisKey} AND run = $4`;
-    const { rowCount } = await ask('keep_reply', text, [...id, run, JSON.stringify({ reply })]);
+    const { rowCount } = await execute('keep_reply', text, [...id, attempt, JSON.stringify({ reply })]);
     return rowCount === 1;
   }
 
@@ -83,10 +83,10 @@ export function createIdempotency(query: Database['query'], schema: string) {
     });
   }
 
-  async function release(id: string[], run: string): Promise<void> {
+  async function release(id: string[], attempt: string): Promise<void> {
     // A stored reply belongs to a change that was committed, although the commit seemed to fail.
     const text = `DELETE FROM ${table} WHERE ${thisKey} AND run = $4 AND reply IS NULL`;
-    await query('release_idempotency_key', text, [...id, run]);
+    await query('release_idempotency_key', text, [...id, attempt]);
   }
 
   /** Returns the stored reply of the first request; undefined if its key was released meanwhile. */
@@ -105,20 +105,20 @@ export function createIdempotency(query: Database['query'], schema: string) {
 
   async function runAndStore<R extends AnyReply>(
     id: string[],
-    run: string,
+    attempt: string,
     work: (storeReply: StoreReply) => Promise<R>,
   ): Promise<R> {
     let isStored = false;
     try {
-      const reply = await work(async (ask, made) => {
-        if (!(await storeReply(ask, id, run, made))) throw keyInUse();
+      const reply = await work(async (execute, made) => {
+        if (!(await storeReply(execute, id, attempt, made))) throw keyInUse();
         isStored = true;
       });
-      if (!isStored) await storeReply(query, id, run, reply);
+      if (!isStored) await storeReply(query, id, attempt, reply);
       return reply;
     } catch (error) {
       // If deleting the key fails, it is free after `claimSeconds`.
-      await release(id, run).catch(() => undefined);
+      await release(id, attempt).catch(() => undefined);
       throw error;
     }
   }
@@ -139,13 +139,13 @@ export function createIdempotency(query: Database['query'], schema: string) {
         throw invalidFields([{ path: 'header.Idempotency-Key', message }]);
       }
       const id = [actorOf(caller), endpoint.name, key];
-      const run = randomUUID();
-      while (!(await claimKey(id, fingerprint, run))) {
+      const attempt = randomUUID();
+      while (!(await claimKey(id, fingerprint, attempt))) {
         const stored = await findReply(id, fingerprint);
         if (stored) return stored as never;
         await refuseTooMany(id);
       }
-      return runAndStore(id, run, work);
+      return runAndStore(id, attempt, work);
     },
     async deleteExpired(): Promise<void> {
       const old = `created_at < now() - interval '24 hours'`;

@@ -37,12 +37,12 @@ const refuse = () => {
 };
 const unavailable = expect.objectContaining({ status: 503, error: 'service_unavailable' }) as object;
 
-test('concurrent calls share one fetch', async () => {
+test('a published kid that the set lacks causes a fetch at any time', async () => {
   const keys = keysOf();
-  const got = await Promise.all(Array.from({ length: 20 }, () => keys.get('first')));
-  for (const key of got) expect(key!.equals(first.publicKey)).toBe(true);
-  await keys.get('first');
-  expect(server.paths).toEqual(['/.well-known/jwks.json']);
+  keys.setPublished(['first', 'second']);
+  expect(await keys.get('second')).toBeUndefined();
+  server.keys = [first, second];
+  expect(await keys.get('second')).toBeDefined();
 });
 
 test('an unknown kid causes a fetch, at most once in ten seconds', async () => {

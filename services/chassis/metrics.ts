@@ -19,8 +19,8 @@ export function createMetrics(service: string) {
       return new Gauge({ name, help, labelNames, registers });
     },
     /**
-     * Each scrape sets the gauge to the result of `read`; it keeps its last value, at first NaN, if that is undefined. If
-     * `read` fails, the gauge has no value, so that the alert MetricMissing fires.
+     * Creates a gauge that each scrape sets to the result of `read`. If the result is undefined, the gauge keeps its
+     * last value, at first NaN. If `read` fails, the gauge has no value, so that the alert MetricMissing fires.
      */
     measured(name: string, help: string, read: () => number | undefined | Promise<number | undefined>): void {
       const metric: Gauge = new Gauge({
@@ -38,9 +38,7 @@ export function createMetrics(service: string) {
       });
       metric.set(Number.NaN);
     },
-    /**
-     * For observations with exemplars. prom-client refuses exemplars if the constructor registers the histogram itself.
-     */
+    /** Creates a histogram with exemplars. prom-client refuses exemplars if the constructor registers the histogram. */
     durations<Label extends string>(name: string, help: string, buckets: number[], ...labelNames: Label[]) {
       const config = { name, help, buckets, labelNames, enableExemplars: true as const, registers: [] };
       const histogram = new Histogram<Label>(config);

@@ -21,7 +21,7 @@ try {
     await prepareDatabases(name, {
       platform: config.DATABASE_URL,
       logs: config.LOGS_DATABASE_URL,
-      role: readFileSync(join(config.ROLES_FOLDER, name), 'utf8').trim(),
+      roleUrl: readFileSync(join(config.ROLES_FOLDER, name), 'utf8').trim(),
       logger: createLogger(name),
     });
     console.log(`${name}: the databases are ready`);

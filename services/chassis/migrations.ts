@@ -85,8 +85,7 @@ export async function untilAvailable(
       if (/^(28|3D)/.test(code) || reason.startsWith('unsupported startup parameter'))
         throw new ConfigError(`PostgreSQL refuses the connection: ${reason}`);
       const isRefused = waitsForOwner && code === '42501';
-      // 55P03: another process holds the lock for longer than lockTimeoutMs.
-      if (!isUnavailable(error) && code !== '55P03' && !isRefused) throw error;
+      if (!isUnavailable(error) && !isRefused) throw error;
       const advice = isRefused ? ' (run services/chassis/migrate.ts as its owner)' : '';
       logger.warn({ error }, `${what} was not prepared${advice}; retrying in ${pauseMs} ms`);
       await sleep(pauseMs, undefined, signal ? { signal } : {});

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { startProxy } from '../../test/support/proxy.ts';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
 import { ConfigError } from './config.ts';
@@ -289,7 +289,7 @@ test('migrate retries while the database accepts connections but does not answer
 });
 
 test('migrate retries after its connection was closed during a migration', async () => {
-  const files = mkdtempSync(join(tmpdir(), 'migrations-'));
+  const files = temporaryFolder();
   writeFileSync(join(files, '001-slow.sql'), '-- Up Migration\nSELECT pg_sleep(300);');
   const waiting = new AbortController();
   const options = { url: own.url, schema: 'slow', folder: pathToFileURL(`${files}/`), logger };
@@ -300,7 +300,6 @@ test('migrate retries after its connection was closed during a migration', async
     await until('it migrates', async () => (await direct.query(end)).rowCount === 1);
   waiting.abort();
   await expect(migrated).rejects.toThrow('aborted');
-  rmSync(files, { recursive: true });
 });
 
 test('sends the trace of a slow query, which is its exemplar', async () => {

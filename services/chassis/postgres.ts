@@ -33,20 +33,20 @@ export interface DatabaseOptions {
 }
 
 // Node's network errors and SQLSTATE: classes 08 connection, 28 login refused, 3D no such database, 53 resources, 57
-// operator intervention (shutdown, statement timeout), 58 system errors; 25006 and 55000 a standby refuses.
+// shutdown or statement timeout, 58 system errors; 25006 and 55000 refused by a standby; 55P03 lock timeout.
 const unavailableCodes =
   /^(ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|EPIPE|(08|28|3D|53|57|58)...|25006|55000|55P03)$/;
 /** Messages of node-postgres's own errors, which have no codes. */
 const driverMessages =
   /timeout exceeded when trying to connect|^timeout expired$|Connection terminated|Query read timeout|Client has encountered a connection error/;
-/** PostgreSQL ends the transaction of a process that is suspended or cut off, whose locks would stay for hours. */
-const beginText = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '30s'";
-/** A connection that does not answer SELECT 1 in this time leads to no server. */
-const pingLimitMs = 2_000;
 const timeoutCodes = /^(ETIMEDOUT|EHOSTUNREACH|EAI_AGAIN)$/;
 /** Messages of node-postgres when connecting, a query or waiting for a pooled connection takes too long. */
 const timeoutMessages =
   /connection timeout|^timeout expired$|Query read timeout|timeout exceeded when trying to connect/;
+/** PostgreSQL ends the transaction of a process that is suspended or cut off, whose locks would stay for hours. */
+const beginText = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '30s'";
+/** If SELECT 1 takes longer, the server at the other end of the connection is unreachable. */
+const pingLimitMs = 2_000;
 
 /** Returns whether the database is unavailable or refuses the login. The statement is then not the cause. */
 export function isUnavailable(error: unknown): boolean {
@@ -149,7 +149,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     }
   }
 
-  /** Measures only the wait for a connection: an idle one is there at once. */
+  /** Takes a connection from the pool. Measures only a wait for it: an idle connection is available immediately. */
   const connect = (): Promise<pg.PoolClient> =>
     pool.idleCount > pool.waitingCount
       ? pool.connect()

@@ -29,8 +29,8 @@ afterAll(async () => {
 
 const asUser = (username: string, password: string): string =>
   Object.assign(new URL(database.url), { username, password }).href;
-const prepare = (name: 'letters' | 'devices', role: string, platform = database.url) =>
-  prepareDatabases(name, { platform, role, logger });
+const prepare = (name: 'letters' | 'devices', roleUrl: string, platform = database.url) =>
+  prepareDatabases(name, { platform, roleUrl, logger });
 const asks = (url: string, text: string) => withClient(url, (client: pg.Client) => client.query(text));
 
 test('creates a role with rights on the tables of its service only, and repeats without a change', async () => {

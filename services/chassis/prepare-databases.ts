@@ -3,6 +3,7 @@ import pg from 'pg';
 import { serviceOf, type Schema, type ServiceName } from '@content-platform/contract/services';
 import { ConfigError, databaseUrl } from './config.ts';
 import { migrateIdempotency } from './idempotency.ts';
+import type { Logger } from './logger.ts';
 import { migrate, untilAvailable, withClient, type MigrationOptions } from './migrations.ts';
 import { migrateLogs } from './slow-log.ts';
 
@@ -12,7 +13,7 @@ interface PrepareOptions extends Pick<MigrationOptions, 'logger' | 'signal'> {
   /** The logs database with the owner's credentials. */
   logs?: string | undefined;
   /** Any database URL of the service, with its role and password. */
-  role: string;
+  roleUrl: string;
 }
 
 const usualRights = 'SELECT, INSERT, UPDATE, DELETE';
@@ -81,19 +82,32 @@ async function grant(owner: pg.Client, schema: Schema, role: string): Promise<vo
 }
 
 async function prepareRole(options: PrepareOptions, url: string, schema: Schema): Promise<void> {
-  const { role } = options;
-  const { user } = credentialsOf(role);
+  const { roleUrl } = options;
+  const { user } = credentialsOf(roleUrl);
   // An installation may use the owner's role for every service.
   if (user === credentialsOf(url).user) return;
-  const own = new URL(role);
-  own.pathname = new URL(url).pathname;
+  const loginUrl = new URL(roleUrl);
+  loginUrl.pathname = new URL(url).pathname;
   const prepare = async (owner: pg.Client) => {
     // PostgreSQL refuses concurrent changes of one database's or schema's rights. The end of the session unlocks.
     await owner.query(`SELECT pg_advisory_lock(hashtext('content-platform roles'))`);
-    await ensureRole(owner, own.href);
+    await ensureRole(owner, loginUrl.href);
     await grant(owner, schema, user);
   };
   await untilAvailable(options, `the role ${user}`, () => withClient(url, prepare));
+}
+
+/** Creates or updates the schema of a service in the platform's database at `url`. */
+export async function migrateService(
+  name: ServiceName,
+  url: string,
+  logger: Logger,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { name: schema, idempotency } = serviceOf(name).schema!;
+  const common = { url, schema, logger, ...(signal && { signal }) };
+  await migrate({ ...common, folder: new URL(`../${name}/migrations/`, import.meta.url) });
+  if (idempotency) await migrateIdempotency(common);
 }
 
 /**
@@ -101,18 +115,15 @@ async function prepareRole(options: PrepareOptions, url: string, schema: Schema)
  * unavailable. Throws ConfigError if it refuses the owner's login or the owner may not create the role.
  */
 export async function prepareDatabases(name: ServiceName, options: PrepareOptions): Promise<void> {
-  const { platform, logs, role, logger, signal } = options;
+  const { platform, logs, roleUrl, logger, signal } = options;
   // The error of `new URL` would show the password.
-  if (!databaseUrl.safeParse(role).success)
+  if (!databaseUrl.safeParse(roleUrl).success)
     throw new ConfigError(
       `the URL with the role of ${name} must be postgres://user:password@host/database, with special characters percent-encoded`,
     );
   const { schema, readsSlowLog } = serviceOf(name);
   if (schema && platform) {
-    const folder = new URL(`../${name}/migrations/`, import.meta.url);
-    const common = { url: platform, schema: schema.name, logger, ...(signal && { signal }) };
-    await migrate({ ...common, folder });
-    if (schema.idempotency) await migrateIdempotency(common);
+    await migrateService(name, platform, logger, signal);
     await prepareRole(options, platform, schema);
   }
   if (!logs) return;

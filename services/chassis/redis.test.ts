@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { tracingChannel } from 'node:diagnostics_channel';
 import { startProxy } from '../../test/support/proxy.ts';
 import { startRedis } from '../../test/support/redis-server.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
 import { activeSpan, beginSpan, inSpan } from './context.ts';
 import { createLogger } from './logger.ts';
 import { createRedis } from './redis.ts';
 import { sentSpans } from './testing/sent-spans.ts';
 
-let server: Awaited<ReturnType<typeof startRedis>>;
-beforeAll(async () => void (server = await startRedis()));
-afterAll(() => server.stop());
+const server = useStarted(startRedis);
 
 test('the commands of two requests are in their own traces', async () => {
   sentSpans();

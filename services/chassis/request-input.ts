@@ -23,7 +23,6 @@ function checkCharset(_request: unknown, _response: unknown, body: Buffer, chars
   throw Object.assign(new Error('not UTF-8'), { type: 'charset.unsupported' });
 }
 
-/** Returns 413 for a body of more than `maxBytes`. */
 export function bodyTooLarge(maxBytes: number): HttpError<'payload_too_large'> {
   return new HttpError('payload_too_large', `The body is larger than ${maxBytes} bytes.`);
 }

@@ -134,9 +134,9 @@ export async function run<Settings extends ReturnType<typeof commonConfig>>(
     // Twice the limit of the gateway, which adds headers.
     const server = createServer({ maxHeaderSize: 32_768, ...started.server }, started.app);
     started.configureServer?.(server);
-    const stopListening = createGracefulShutdown(server);
-    const close = await listen(server, config.PORT, config.HOST);
-    stopServer = () => stopListening(close);
+    const shutDown = createGracefulShutdown(server);
+    const stopListening = await listen(server, config.PORT, config.HOST);
+    stopServer = () => shutDown(stopListening);
   } catch (error) {
     if (error instanceof ConfigError) fail(`${name}: ${error.message}`);
     logger.fatal({ error }, 'could not start');

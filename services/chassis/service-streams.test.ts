@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
 import { z } from 'zod';
 import { defineEndpoint } from '@content-platform/contract';
+import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
 import { handle } from './service.ts';
 import { publicGet, serve } from './testing/served.ts';
@@ -37,9 +38,8 @@ function* chunksOf(how: 'whole' | 'broken' | 'endless') {
   if (how === 'broken') throw new Error('the disk failed');
 }
 
-let served: Awaited<ReturnType<typeof serve>>;
-beforeAll(async () => {
-  served = await serve([
+const served = useStarted(() =>
+  serve([
     handle(file, async ({ query, body }) => {
       if (query.read === 'nothing') return { status: 200 as const, body: { long } };
       return { status: 200 as const, body: { text: await textOf(body) } };
@@ -51,9 +51,8 @@ beforeAll(async () => {
       const headers = { 'Content-Type': 'text/plain', 'X-Range': header('range') ?? 'none' };
       return { status: 200 as const, body, headers };
     }),
-  ]);
-});
-afterAll(() => served.close());
+  ]),
+);
 
 const multipart = { 'Content-Type': 'multipart/form-data; boundary=b' };
 const part = '--b\r\nContent-Disposition: form-data; name="file"\r\n\r\nhello\r\n--b--\r\n';

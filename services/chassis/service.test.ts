@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { z } from 'zod';
 import { defineEndpoint, multiLineText } from '@content-platform/contract';
 import { HttpError } from './http-error.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
 import { handle } from './service.ts';
 import { sentSpans } from './testing/sent-spans.ts';
@@ -32,11 +33,10 @@ const switchedOff = defineEndpoint({
   body: { kinds: ['json'], maxBytes: 10, schema: z.strictObject({}) },
 });
 
-let served: Awaited<ReturnType<typeof serve>>;
 let slowRequests = 0;
 const spans = sentSpans(1);
-beforeAll(async () => {
-  served = await serve([
+const served = useStarted(() =>
+  serve([
     handle(echo, ({ params, query, body }) => ({ status: 200 as const, body: { params, query, body } })),
     handle(secret, ({ caller }) => ({ status: 200 as const, body: { kind: caller.kind } })),
     handle(fixed, () => ({ status: 200 as const, body: { fixed: true } })),
@@ -57,9 +57,8 @@ beforeAll(async () => {
     handle(broken, () => {
       throw new Error('the disk is on fire');
     }),
-  ]);
-});
-afterAll(() => served.close());
+  ]),
+);
 
 const ask = (path: string, init?: RequestInit) => served.ask(path, init);
 const askAs = (token: string, path: string, init: RequestInit = {}) =>

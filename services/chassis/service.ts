@@ -69,7 +69,7 @@ export function requestMethods({ method, noHead }: Endpoint): string[] {
   return method === 'GET' && !noHead ? ['GET', 'HEAD'] : [method];
 }
 
-/** Sorts path templates in gateway and services: a fixed segment precedes a parameter: `/jobs/retry` is not a job. */
+/** Compares path templates to sort them: a fixed segment precedes a parameter, `/jobs/retry` before `/jobs/:id`. */
 export function comparePaths(a: string, b: string): number {
   // `~` sorts after every other character.
   const [first, second] = [a, b].map((path) => path.replaceAll('/:', '/~')) as [string, string];
@@ -77,16 +77,16 @@ export function comparePaths(a: string, b: string): number {
 }
 
 /** Abort reason of every call's signal; shared, because creating an Error each time would cost more than most handlers. */
-const over = Object.assign(new Error('the request has ended'), { name: 'AbortError' });
+const requestEnded = Object.assign(new Error('the request has ended'), { name: 'AbortError' });
 
 function abortOnClose(response: Response): AbortController {
   const controller = new AbortController();
-  if (response.destroyed) controller.abort(over);
-  else response.once('close', () => controller.abort(over));
+  if (response.destroyed) controller.abort(requestEnded);
+  else response.once('close', () => controller.abort(requestEnded));
   return controller;
 }
 
-/** A reply of any endpoint. */
+/** A reply of any endpoint. `body`: a value to send as JSON, a string that is JSON already, or a stream. */
 export interface AnyReply {
   status: number;
   body?: unknown;
@@ -123,25 +123,25 @@ export function createService(
     const input = validate(endpoint, request);
     // RFC 9110 §14.2: Range is defined for GET alone.
     if (request.method === 'HEAD') delete request.headers.range;
-    let hangUp: AbortController | undefined;
+    let controller: AbortController | undefined;
     const call = {
       ...input,
       caller,
       header: (header: string) => request.get(header),
       address: clientAddress(request),
       // Created when it is needed: it would cost 3 % of a cached read.
-      signal: () => (hangUp ??= abortOnClose(response)).signal,
+      signal: () => (controller ??= abortOnClose(response)).signal,
     };
     return (await handler(call as never)) as AnyReply;
   }
 
-  function logFailure({ cause, error, message }: HttpError, route: string, hungUp: boolean): void {
+  function logFailure({ cause, error, message }: HttpError, route: string, isDisconnected: boolean): void {
     // A deliberate refusal, such as `overloaded`, has no cause, and its stack has no information.
     if (cause === undefined) {
       return logger.warn({ route, code: error, reason: message }, 'request refused');
     }
     // If the client disconnected, this is not our failure.
-    logger[hungUp ? 'debug' : 'error']({ error: cause, route }, 'request failed');
+    logger[isDisconnected ? 'debug' : 'error']({ error: cause, route }, 'request failed');
   }
 
   /** Runs `work` in the request's context and sends the reply that it returns or throws. */

@@ -22,9 +22,8 @@ export interface Requester {
   since?: number;
 }
 
-/** Sends the clear of a target to the cache. */
 export function clearTarget(clearer: CacheClearer, { model, id }: Target): Promise<number> {
-  return id === null ? clearer.clearPattern(model) : clearer.clearModel(model, id);
+  return id === null ? clearer.clearPattern(model) : clearer.clearRecord(model, id);
 }
 
 export type Invalidator = ReturnType<typeof createInvalidator>;
@@ -51,7 +50,6 @@ export function createInvalidator(log: Pick<InvalidationLog, 'add'>, metrics: Ca
       ids.forEach((id, index) => note({ model, id }, counts[index]!, requester));
       return counts.reduce((sum, count) => sum + count, 0);
     },
-    /** Clears every record of every model. */
     async clearAll(clearer: CacheClearer, requester: Requester): Promise<void> {
       await Promise.all(models.map((model) => clear(clearer, { model, id: null }, requester)));
     },

@@ -1,13 +1,12 @@
 import { createHook } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { createLogger } from '@content-platform/chassis';
 import { createKafka } from './kafka.ts';
-import { createTestKafka, type TestKafka } from './testing/kafka.ts';
+import { useStarted } from '../../test/support/use-started.ts';
+import { createTestKafka } from './testing/kafka.ts';
 
-let kafka: TestKafka;
-beforeEach(async () => void (kafka = await createTestKafka()));
-afterEach(() => kafka.close());
+const kafka = useStarted(createTestKafka);
 
 test('KAFKA_SSL refuses a broker that speaks plain text', async () => {
   const settings = { KAFKA_BROKERS: kafka.brokers.split(','), KAFKA_SSL: true };

@@ -31,9 +31,6 @@ function login(settings: Settings): { sasl?: SASLOptions } {
   );
 }
 
-/** kafkajs reports each failed attempt as an error and then retries, so its errors are logged as warnings. */
-const levels = { [logLevel.ERROR]: 'warn', [logLevel.WARN]: 'warn' } as const;
-
 const { prototype: requestQueue } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue') as {
   prototype: { pending: unknown[]; throttledUntil: number; scheduleCheckPendingRequests(): void };
 };
@@ -57,7 +54,8 @@ export function createKafka(settings: Settings, clientId: string, logger: Logger
     logCreator:
       () =>
       ({ level, log: { message, error } }) => {
-        const name = levels[level as keyof typeof levels] ?? 'debug';
+        // kafkajs reports each failed attempt as an error and then retries, so its errors are logged as warnings.
+        const name = level === logLevel.ERROR || level === logLevel.WARN ? 'warn' : 'debug';
         logger[name]({ kafka: error as unknown }, `kafka: ${message}`);
       },
   });

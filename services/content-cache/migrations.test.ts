@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { createLogger, migrate } from '@content-platform/chassis';
 import { createTestDatabase } from '../../test/support/test-database.ts';
 import { untilBlocked } from '../../test/support/locks.ts';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { useStarted } from '../../test/support/use-started.ts';
 
 const clients: pg.Client[] = [];
@@ -297,16 +297,12 @@ test('the documented migration adds a model', async () => {
 });
 
 test('lets the previous release start on a newer schema', async () => {
-  const before = mkdtempSync(join(tmpdir(), 'migrations-'));
-  try {
-    const files = readdirSync(folder).toSorted();
-    for (const file of files.slice(0, -1)) cpSync(new URL(file, folder), join(before, file));
-    const notes = 'SELECT name FROM content.migration ORDER BY id';
-    const { rows } = await owner.query(notes);
-    await migrate({ url: database.url, schema: 'content', folder: pathToFileURL(`${before}/`), logger });
-    expect((await owner.query(notes)).rows).toEqual(rows);
-    expect(rows).toHaveLength(files.length);
-  } finally {
-    rmSync(before, { recursive: true });
-  }
+  const before = temporaryFolder();
+  const files = readdirSync(folder).toSorted();
+  for (const file of files.slice(0, -1)) cpSync(new URL(file, folder), join(before, file));
+  const notes = 'SELECT name FROM content.migration ORDER BY id';
+  const { rows } = await owner.query(notes);
+  await migrate({ url: database.url, schema: 'content', folder: pathToFileURL(`${before}/`), logger });
+  expect((await owner.query(notes)).rows).toEqual(rows);
+  expect(rows).toHaveLength(files.length);
 });

@@ -16,7 +16,7 @@ beforeAll(async () => {
   pending = createPendingClears(world.query, invalidator, logger);
 });
 
-const clearerWith = (clearModel: CacheClearer['clearModel']) => ({ clearModel }) as CacheClearer;
+const clearerWith = (clearRecord: CacheClearer['clearRecord']) => ({ clearRecord }) as CacheClearer;
 const requester = { source: 'http', requestedBy: 'cms' } as const;
 const count = async () => (await world.sql('SELECT FROM content.pending_clear')).length;
 
@@ -66,7 +66,7 @@ test('finds the records that stored clears cover, by id and by model', async () 
   const records = (['webform', 'pathway', 'condition'] as const).flatMap((model) =>
     [1, 2].map((id) => ({ model, id })),
   );
-  expect(await pending.among(records)).toEqual(new Set(['pathway:1', 'condition:1', 'condition:2']));
+  expect(await pending.covered(records)).toEqual(new Set(['pathway:1', 'condition:1', 'condition:2']));
 });
 
 test('removes the ids of deleted users', async () => {

@@ -64,7 +64,7 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
    * Carries out all stored clears and removes their rows. Returns the error of a failed removal. Throws the errors of the
    * cache, and of `query` if the rows cannot be read.
    */
-  async function carryOut(clearer: CacheClearer): Promise<unknown> {
+  async function carryOutAll(clearer: CacheClearer): Promise<unknown> {
     const refused: unknown[] = [];
     const failures: unknown[] = [];
     let found: Row[] = [];
@@ -88,7 +88,7 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
       run('insert_pending_clear', add, [model, ids, requestedBy, source]),
 
     /** Returns the names of those records that a stored clear covers, by id or by model. */
-    async among(records: readonly { model: Model; id: number }[]): Promise<Set<string>> {
+    async covered(records: readonly { model: Model; id: number }[]): Promise<Set<string>> {
       const values = [records.map(({ model }) => model), records.map(({ id }) => id)];
       return new Set((await rows<Target>('find_pending_clears', findCovered, values)).map(targetName));
     },
@@ -99,7 +99,7 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
     },
 
     /** Carries out all stored clears. Throws the errors of the cache, and of `query` if the rows cannot be read. */
-    carryOut: async (clearer: CacheClearer): Promise<void> => void (await carryOut(clearer)),
+    carryOut: async (clearer: CacheClearer): Promise<void> => void (await carryOutAll(clearer)),
 
     /** Clears the stored targets in a part of the cache. Keeps the rows for the other parts. Throws as carryOut() does. */
     async carryOutForPrimary(clearer: CacheClearer): Promise<void> {
@@ -114,7 +114,7 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
     watch(cache: ContentCache): () => Promise<void> {
       const work = async () => {
         if (cache.state !== 'usable' && cache.state !== 'partial') return;
-        const failure = await carryOut(cache);
+        const failure = await carryOutAll(cache);
         if (failure !== undefined) throw failure;
       };
       return repeat(work, { everyMs: 1_000, logger, failure: 'pending clears not carried out; retrying' });

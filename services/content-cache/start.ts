@@ -6,7 +6,7 @@ import {
   createServiceFetch,
   deleteExpired,
   eraseDeletedUsers,
-  migrate,
+  migrateService,
   startRetention,
   tokensFromAuth,
   type Logger,
@@ -58,7 +58,7 @@ export async function startContentCache(
 ): Promise<StartedService> {
   const { config, logger, metrics, onStop } = process;
   const { DATABASE_URL: url } = config;
-  await migrate({ url, schema: 'content', folder: new URL('migrations/', import.meta.url), logger });
+  await migrateService('content-cache', url, logger);
   // A separate pool for reads, so that no other query delays them.
   const contentDatabase = connectDatabase(process, url, { statementTimeoutMs: contentReadMs });
   const database = connectDatabase(process, url, { maxConnections: 5 });
@@ -91,7 +91,7 @@ export async function startContentCache(
   measureAtScrape(metrics, {
     memory: cache.memory,
     openJobs: async () => (await jobs.countMatching({ state: 'open' })).matched,
-    waitingEvents: events?.waiting ?? (() => 0),
+    waitingEvents: events?.waitingEvents ?? (() => 0),
     pendingClears: pending.count,
   });
   onStop(() => events?.stop());
@@ -100,7 +100,7 @@ export async function startContentCache(
   const missed = watchMissedChanges({
     query: database.query,
     pending,
-    isQueueEmpty: events?.isDone ?? (() => Promise.resolve(true)),
+    isQueueEmpty: events?.isQueueEmpty ?? (() => Promise.resolve(true)),
     metrics: cacheMetrics,
     logger,
     lateMs: timing?.lateMs,

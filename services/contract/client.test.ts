@@ -1,28 +1,23 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json, text } from 'node:stream/consumers';
-import { startHttpServer, type HttpServer } from '../../test/support/http-server.ts';
+import { startHttpServer } from '../../test/support/http-server.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { token } from './auth.ts';
 import { clearModel } from './cache-admin.ts';
 import { call, ContractViolation } from './client.ts';
 import { readContent } from './content.ts';
 import { deleteFailedJob } from './failed-jobs.ts';
 
-let server: HttpServer;
-let origin: string;
 let answer: (request: IncomingMessage, response: ServerResponse) => unknown;
-beforeAll(async () => {
-  server = await startHttpServer((request, response) => void answer(request, response));
-  ({ origin } = server);
-});
-afterAll(() => server.close());
+const server = useStarted(() => startHttpServer((request, response) => void answer(request, response)));
 
 const says = (status: number, body?: unknown) => {
   answer = (_request, response) =>
     response.writeHead(status).end(body === undefined ? '' : JSON.stringify(body));
 };
 const envelope = (error: string, code: number) => ({ error, code, message: 'M', request_id: 'R' });
-const clear = () => call(origin, clearModel, { body: { model: 'webform', id: 1 }, token: 't' });
+const clear = () => call(server.origin, clearModel, { body: { model: 'webform', id: 1 }, token: 't' });
 
 test('sends the method, path and token that the contract defines', async () => {
   const seen: unknown[] = [];
@@ -30,7 +25,7 @@ test('sends the method, path and token that the contract defines', async () => {
     seen.push([method, url, headers.authorization, headers['content-type']]);
     response.writeHead(204).end();
   };
-  await call(origin, deleteFailedJob, { params: { id: 5 }, token: 't' });
+  await call(server.origin, deleteFailedJob, { params: { id: 5 }, token: 't' });
   expect(seen).toEqual([['DELETE', '/api/admin/failed-jobs/5', 'Bearer t', undefined]]);
 });
 
@@ -42,7 +37,7 @@ test('encodes parameters and query and returns the reply', async () => {
     response.end(JSON.stringify(record));
   };
   const options = { params: { model: 'a/b', id: 1 }, query: { view: 'summary' } };
-  expect((await call(origin, readContent, options)).body).toEqual(record);
+  expect((await call(server.origin, readContent, options)).body).toEqual(record);
   expect(seen).toBe('/api/content/a%2Fb/1?view=summary');
 });
 
@@ -57,7 +52,7 @@ test('sends the body in the first kind that the endpoint accepts', async () => {
     const scope = `${type} ${form}`;
     response.end(JSON.stringify({ access_token: 'x', token_type: 'Bearer', expires_in: 1, scope }));
   };
-  const answered = await call(origin, token, { body: { grant_type: 'client_credentials' } });
+  const answered = await call(server.origin, token, { body: { grant_type: 'client_credentials' } });
   expect(answered.body?.scope).toBe(
     'application/x-www-form-urlencoded;charset=UTF-8 grant_type=client_credentials',
   );

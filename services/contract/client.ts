@@ -61,7 +61,7 @@ export function isError({ status, headers }: Response): boolean {
 
 /** Checks an error reply against the contract and returns its envelope. @throws ContractViolation */
 export function checkError(endpoint: Endpoint, status: number, body: unknown): ErrorEnvelope {
-  const where = `${endpoint.method} ${endpoint.path} answered ${status}`;
+  const where = `${endpoint.method} ${endpoint.path} returned ${status}`;
   const envelope = errorEnvelope.safeParse(body);
   if (!envelope.success)
     throw new ContractViolation(`${where} without the error envelope: ${JSON.stringify(body)}`);
@@ -104,7 +104,7 @@ export async function call<const E extends Endpoint>(
   const parsed = expected.schema.safeParse(await response.json());
   if (!parsed.success) {
     throw new ContractViolation(
-      `${endpoint.method} ${endpoint.path} answered ${answer.status}: ${parsed.error.message}`,
+      `${endpoint.method} ${endpoint.path} returned ${answer.status}: ${parsed.error.message}`,
     );
   }
   return { ...answer, body: parsed.data } as Answer<E>;

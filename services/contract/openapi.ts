@@ -33,7 +33,7 @@ function withHeaders(headers: [name: string, description: string][]): { headers?
 }
 
 function parameters(endpoint: Endpoint, examples: Example | undefined): Json[] {
-  const of = (place: 'path' | 'query', object: z.ZodObject | undefined) =>
+  const parametersIn = (place: 'path' | 'query', object: z.ZodObject | undefined) =>
     Object.entries<z.ZodType>((object?.shape ?? {}) as Record<string, z.ZodType>).map(([name, type]) => {
       const { description, ...schema } = schemaOf(type, 'input');
       const required = place === 'path' || !type.safeParse(undefined).success;
@@ -54,7 +54,7 @@ function parameters(endpoint: Endpoint, examples: Example | undefined): Json[] {
         example: examples?.headers?.[name],
       };
     });
-  return [...of('path', endpoint.params), ...of('query', endpoint.query), ...headers];
+  return [...parametersIn('path', endpoint.params), ...parametersIn('query', endpoint.query), ...headers];
 }
 
 function contentOf({ schema, page, contentType }: Response, example: unknown): Json | undefined {
@@ -164,10 +164,10 @@ const allCharacters = Array.from({ length: 0x10000 }, (_, code) => String.fromCh
 
 /** Returns the characters up to U+FFFF with a Unicode property: the content of a character class, as escapes. Not for Cs and Co. */
 function charactersOf(property: string): string {
-  const written = (code: number): string => `\\\\u${code.toString(16).padStart(4, '0')}`;
+  const escaped = (code: number): string => `\\\\u${code.toString(16).padStart(4, '0')}`;
   return [...allCharacters.matchAll(new RegExp(`\\p{${property}}+`, 'gu'))]
     .map(
-      ({ 0: run, index }) => written(index) + (run.length > 1 ? `-${written(index + run.length - 1)}` : ''),
+      ({ 0: run, index }) => escaped(index) + (run.length > 1 ? `-${escaped(index + run.length - 1)}` : ''),
     )
     .join('');
 }

@@ -98,7 +98,7 @@ const common = { service: 'pulse', access: 'public', rateLimit: { requests: 1_20
 const define = endpointsWith({ ...common, cookies: true });
 
 export const pulse = define('pulse', 'GET', '/pulse', {
-  summary: 'Show the state of the operational targets.',
+  summary: 'Show the state of the operating targets.',
   description: 'Returns a page to browsers and JSON to other clients. Requires the scope `pulse:view`.',
   headers: { Authorization: 'Bearer access token. A browser without a token gets the sign-in page.' },
   query: z.strictObject({

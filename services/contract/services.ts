@@ -149,7 +149,7 @@ const list = [
     connections: { platform: 0, logs: 3 },
     isSingle: true,
     tag: 'Pulse',
-    description: 'State of the operational targets.',
+    description: 'State of the operating targets.',
   },
 ] as const satisfies readonly Description[];
 
@@ -174,7 +174,6 @@ export const internalPortOffset = 1000;
 
 export const serviceOf = (name: ServiceName): Service => services.find((service) => service.name === name)!;
 
-/** Returns the port of a service's public listener. */
 export const portOf = (name: ServiceName): number => serviceOf(name).port;
 
 /** Returns the services whose public listener a service calls, including auth. */

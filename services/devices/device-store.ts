@@ -10,7 +10,6 @@ import type { Body, Device, registerFcmToken } from '@content-platform/contract'
 
 type Query = Database['query'];
 
-/** Maximum number of devices of a user. */
 export const maxDevices = 20;
 /** Days since the device was last seen. */
 const unseenDays = { stale: 60, removed: 270 };
@@ -18,7 +17,7 @@ const unseenDays = { stale: 60, removed: 270 };
 /** Below the size of the connection pool, because registrations of one user hold a connection while they wait. */
 const maxRegistering = 5;
 
-/** Orders registrations and ends of sessions. */
+/** Key of the advisory lock that orders registrations and `endSessions`. */
 const endingLock = `hashtext('devices.ended_session')`;
 
 const hashOf = (token: string) => createHash('sha256').update(token).digest();
@@ -92,10 +91,10 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
         // Serializes the registrations of a user, which would otherwise not count each other's devices.
         const lock = `SELECT pg_advisory_xact_lock(hashtextextended('devices.user ' || $1, 0))`;
         await ask('lock_devices_of_user', lock, [userId]);
-        // `endSessions` waits for this lock, then deletes the device. Or it is done: the next query finds the session.
+        // `endSessions` either waits for this lock and then deletes the device, or is done: the next query sees that.
         await ask('lock_ended_sessions', `SELECT pg_advisory_xact_lock_shared(${endingLock})`);
-        const isOver = 'SELECT FROM devices.ended_session WHERE session_id = $1';
-        if ((await ask('find_ended_session', isOver, [sessionId])).rowCount) {
+        const findEnded = 'SELECT FROM devices.ended_session WHERE session_id = $1';
+        if ((await ask('find_ended_session', findEnded, [sessionId])).rowCount) {
           throw new HttpError('invalid_token', 'The session of this access token has ended.');
         }
         const row = (await statements(ask).first<Row>('register_device', text, values))!;
@@ -123,7 +122,6 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
       });
     },
 
-    /** Deletes the devices of these users. */
     eraseUsers: (userIds: readonly number[]) =>
       run('erase_devices', 'DELETE FROM devices.device WHERE user_id = ANY ($1)', [userIds]),
 
@@ -144,7 +142,7 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
       return run('unregister_device', text, [userId, hashOf(token)]);
     },
 
-    /** Removes devices whose token the push service no longer knows. Counts removed devices and tokens without one. */
+    /** Removes the devices of tokens that are `gone`. Returns the numbers of removed devices and of unknown tokens. */
     async applyFeedback(feedback: readonly { token: string; gone: boolean }[]) {
       // Locks in a fixed order, so that two calls with the same tokens cannot deadlock.
       const text = `

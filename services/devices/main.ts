@@ -2,7 +2,7 @@ import {
   connectDatabase,
   createServiceFetch,
   eraseDeletedUsers,
-  migrate,
+  migrateService,
   type RetentionSteps,
   run,
   startRetention,
@@ -17,7 +17,7 @@ import { createInternal } from './internal.ts';
 await run('devices', devicesConfig, async (process) => {
   const { config, logger, metrics, onStop } = process;
   const { DATABASE_URL: url, AUTH_INTERNAL_URL: authUrl, SERVICE_SECRET: secret } = config;
-  await migrate({ url, schema: 'devices', folder: new URL('migrations/', import.meta.url), logger });
+  await migrateService('devices', url, logger);
   const database = connectDatabase(process, url);
   const steps: RetentionSteps = (query) => ({
     devices: () => deleteUnseenDevices(query),

@@ -1,28 +1,26 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { startHttpServer, type HttpServer } from '../../test/support/http-server.ts';
+import { expect, test } from '@jest/globals';
+import { startHttpServer } from '../../test/support/http-server.ts';
 import { startProgram } from '../../test/support/programs.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { createLetter } from './commands/create-letter.ts';
 import { openLetters } from './letters.ts';
 import { useLetters } from './testing/letters.ts';
 import { createFindUser } from './users.ts';
 
 const letters = useLetters();
-/** Replaces auth's internal listener; returns the ids in `users`. */
-let auth: HttpServer;
 const users: Record<string, number> = {
   '/users?email=ann%40EXAMPLE.com': 1,
   '/users?id=1': 1,
   '/users?email=%C3%A9%40example.com': 2,
 };
-
-beforeAll(async () => {
-  auth = await startHttpServer(({ url = '' }, response) => {
+/** Replaces auth's internal listener; returns the ids in `users`. */
+const auth = useStarted(() =>
+  startHttpServer(({ url = '' }, response) => {
     if (url === '/service-token') return void response.end('{"token":"x","expires_in":900}');
     const id = users[url];
     response.writeHead(id === undefined ? 404 : 200).end(id === undefined ? '' : JSON.stringify({ id }));
-  });
-});
-afterAll(() => auth.close());
+  }),
+);
 
 /** Runs the command in this process. */
 function create(args: string[], databaseUrl = letters.databaseUrl, authUrl = auth.origin) {

@@ -1,21 +1,10 @@
-import {
-  migrate,
-  migrateIdempotency,
-  openDatabase,
-  type Database,
-  type Logger,
-} from '@content-platform/chassis';
+import { migrateService, openDatabase, type Database, type Logger } from '@content-platform/chassis';
 import { createLetterStore, type NewLetter } from './letter-store.ts';
 
 /** The actor of a command in the history. */
 export const commandActor = 'command';
 
-/** Creates or updates the service's schema. */
-export async function migrateLetters(url: string, logger: Logger): Promise<void> {
-  const schema = 'letters';
-  await migrate({ url, schema, folder: new URL('migrations/', import.meta.url), logger });
-  await migrateIdempotency({ url, schema, logger });
-}
+export const migrateLetters = (url: string, logger: Logger) => migrateService('letters', url, logger);
 
 /** Opens the database for commands and demo data. Throws if it is unavailable or refuses the login. */
 export const openLetters = (databaseUrl: string): Promise<Database> =>

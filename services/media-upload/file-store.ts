@@ -2,8 +2,7 @@ import {
   type Database,
   HttpError,
   type Logger,
-  migrate,
-  migrateIdempotency,
+  migrateService,
   rowsOf,
   runInBatches,
   statements,
@@ -184,7 +183,4 @@ export function createFileStore(
 
 export const schema = 'media';
 
-export async function migrateMedia(url: string, logger: Logger): Promise<void> {
-  await migrate({ url, schema, folder: new URL('migrations/', import.meta.url), logger });
-  await migrateIdempotency({ url, schema, logger });
-}
+export const migrateMedia = (url: string, logger: Logger) => migrateService('media-upload', url, logger);

@@ -1,25 +1,24 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { createHash } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { once } from 'node:events';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { HttpError } from '@content-platform/chassis';
 import { formOf } from '../../test/support/form.ts';
-import { type HttpServer, startHttpServer } from '../../test/support/http-server.ts';
+import { startHttpServer } from '../../test/support/http-server.ts';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
 import { receiveFile, type ReceivedFile } from './receive-file.ts';
 
-let folder: string;
-let server: HttpServer;
+const folder = temporaryFolder();
 let path: string;
 const ends: (ReceivedFile | Error)[] = [];
 let [count, arrived] = [0, 0];
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'receive-'));
-  server = await startHttpServer((request, response) => {
+const server = useStarted(() =>
+  startHttpServer((request, response) => {
     path = join(folder, String((count += 1)));
     const before = request.socket.bytesRead;
     const ready = request.headers['x-late'] ? once(request, 'close').catch(() => undefined) : undefined;
@@ -34,12 +33,8 @@ beforeAll(async () => {
         response.end();
         request.resume();
       });
-  });
-});
-afterAll(async () => {
-  server.close();
-  await rm(folder, { recursive: true, force: true });
-});
+  }),
+);
 
 async function receive(body: Uint8Array<ArrayBuffer>, type: string): Promise<ReceivedFile | Error> {
   const before = ends.length;

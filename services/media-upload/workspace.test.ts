@@ -1,15 +1,12 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { createWorkspace } from './workspace.ts';
 
 let root: string;
-beforeEach(async () => {
-  root = join(await mkdtemp(join(tmpdir(), 'workspace-')), 'tmp');
-});
-afterEach(() => rm(join(root, '..'), { recursive: true }));
+beforeEach(() => void (root = join(temporaryFolder(), 'tmp')));
 
 test('removes the folder of an upload afterwards, also when the work fails', async () => {
   const workspace = await createWorkspace(root);

@@ -1,10 +1,8 @@
 import { internalPortOffset, portOf, services } from '@content-platform/contract';
-import { commonConfig, list, serviceUrl, tokenConfig, url } from '@content-platform/chassis';
+import { baseUrl, commonConfig, list, serviceUrl, tokenConfig, url } from '@content-platform/chassis';
 
 const internal = services.map(({ port }) => `http://127.0.0.1:${port + internalPortOffset}`);
-const page = url('http:', 'https:')
-  .transform((value) => value.replace(/\/+$/, ''))
-  .optional();
+const page = baseUrl().optional();
 
 export const pulseConfig = {
   ...commonConfig(portOf('pulse')),

@@ -1,6 +1,6 @@
 import { models, type PulseReport } from '@content-platform/contract';
 import { bucketsOf, countOf, p95, type Counts } from './sampling/counters.ts';
-import { countedSince, gaugesOf, windowMs } from './sampling/sampler.ts';
+import { countedSince, countWindowMs, gaugesOf } from './sampling/sampler.ts';
 import { measure, readsOf } from './sampling/targets.ts';
 import type { Viewer } from './access/viewers.ts';
 import type { PulseContext } from './context.ts';
@@ -29,17 +29,17 @@ function cacheOf(counted: Counts, lastHour: Counts) {
   });
 }
 
-export async function makeReport({ sampler, ...ask }: PulseContext['report'], { caller, token }: Viewer) {
+export async function makeReport({ sampler, ...parts }: PulseContext['report'], { caller, token }: Viewer) {
   const [slow, jobs, receivers] = await Promise.all([
-    ask.slow(),
-    caller.scopes.has('jobs:manage') ? ask.jobs(token) : null,
-    ask.receivers(),
+    parts.slow(),
+    caller.scopes.has('jobs:manage') ? parts.jobs(token) : null,
+    parts.receivers(),
   ]);
   const samples = sampler.samples();
   const last = samples.at(-1);
   const at = last?.at ?? Date.now();
   const gauges = last?.gauges ?? gaugesOf([]);
-  const counted = countedSince(samples, at, windowMs);
+  const counted = countedSince(samples, at, countWindowMs);
   return {
     at: last ? new Date(at).toISOString() : null,
     targets: measure(counted, gauges, at),

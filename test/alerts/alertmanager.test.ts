@@ -1,22 +1,19 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { expect, test } from '@jest/globals';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ROOT } from '../../deploy/local/config.ts';
 import { runCommand } from '../../deploy/local/run-command.ts';
-import { alertmanagerConfig, startAlertmanager, type Alertmanager } from '../support/alertmanager.ts';
+import { alertmanagerConfig, startAlertmanager } from '../support/alertmanager.ts';
 import { findPrograms } from '../support/prometheus-programs.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { useStarted } from '../support/use-started.ts';
 import { until } from '../support/wait.ts';
 
 /** The time limit includes the download of the programs. */
 const downloadMs = 180_000;
 /** Nothing listens there; test/proof/alerts.test.ts tests delivery. */
 const receiver = 'http://127.0.0.1:1/';
-let alertmanager: Alertmanager;
-beforeAll(async () => {
-  alertmanager = await startAlertmanager({ webhook: receiver });
-}, downloadMs);
-afterAll(() => alertmanager?.stop());
+const alertmanager = useStarted(() => startAlertmanager({ webhook: receiver }), downloadMs);
 
 type Labels = Record<string, string>;
 
@@ -42,10 +39,9 @@ const alert = (alertname: string, service: string): Labels => ({ alertname, serv
 
 test('amtool accepts the configuration', async () => {
   const { amtool } = await findPrograms();
-  const folder = await mkdtemp(join(tmpdir(), 'amtool-'));
-  await writeFile(join(folder, 'alertmanager.yml'), await alertmanagerConfig({ webhook: receiver }));
-  const { code, output } = await runCommand(amtool, ['check-config', join(folder, 'alertmanager.yml')]);
-  await rm(folder, { recursive: true });
+  const file = join(temporaryFolder(), 'alertmanager.yml');
+  await writeFile(file, await alertmanagerConfig({ webhook: receiver }));
+  const { code, output } = await runCommand(amtool, ['check-config', file]);
   expect([code, output]).toEqual([0, expect.stringContaining('SUCCESS')]);
 });
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { beforeAll, expect, jest, test } from '@jest/globals';
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as contract from '@content-platform/contract';
@@ -7,22 +7,21 @@ import { tokenOf } from '../support/accounts.ts';
 import { admin } from '../support/admin.ts';
 import { withDatabase } from '../support/connections.ts';
 import { scrape } from '../support/metrics.ts';
-import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
+import { startOwnStack } from '../support/own-stack.ts';
 import { deleteAccount, newPerson, type Person, placesWith, storedFiles } from '../support/personal-data.ts';
 import { database } from '../support/records.ts';
 import { isWell, stack } from '../support/stack.ts';
+import { useStarted } from '../support/use-started.ts';
 import { until } from '../support/wait.ts';
 
 /** These tests start their own stack, because they search and stop all of it. In it, every request is slow. */
 jest.setTimeout(300_000);
-let own: OwnStack;
-let media: string;
-beforeAll(async () => {
+const own = useStarted(() => {
   process.env['SLOW_REQUEST_MS'] = '1';
-  own = await startOwnStack();
-  media = join(own.folder, 'media');
+  return startOwnStack();
 }, 300_000);
-afterAll(() => own?.stop());
+let media: string;
+beforeAll(() => void (media = join(own.folder, 'media')));
 
 const lists = ['auth.deleted_user', 'logs.deleted_user'];
 const places = (person: Person) => placesWith(person, media);

@@ -10,4 +10,3 @@ export async function startAuthStub() {
   const stub = { url, hangs: false, requests: 0, close };
   return stub;
 }
-export type AuthStub = Awaited<ReturnType<typeof startAuthStub>>;

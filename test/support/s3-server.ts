@@ -62,4 +62,3 @@ export async function startS3Server() {
     },
   };
 }
-export type S3Server = Awaited<ReturnType<typeof startS3Server>>;

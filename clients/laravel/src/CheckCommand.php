@@ -15,7 +15,7 @@ class CheckCommand extends \Illuminate\Console\Command
             .'secret, and "npm run admin -- create-client NAME --scope cache:clear" creates a client.',
         'Database' => 'Set PLATFORM_DATABASE_URL with the role content_server and its password.',
         'Queue' => 'Set QUEUE_CONNECTION=database or redis, or set PLATFORM_QUEUE_CONNECTION to such a connection.',
-        'Worker' => 'Keep "php artisan queue:work --queue=%s" running, with a cache that all processes share (not the driver array). '
+        'Worker' => 'Keep "php artisan queue:work %s --queue=%s" running, with a cache that all processes share (not the driver array). '
             .'After a change of the settings, run "php artisan queue:restart".',
         'Kafka' => 'Set KAFKA_BROKERS and start Kafka, or set PLATFORM_VIA=http.',
     ];
@@ -33,7 +33,8 @@ class CheckCommand extends \Illuminate\Console\Command
             } catch (\Throwable $error) {
                 $exitCode = self::FAILURE;
                 $this->error("fail  $name: {$error->getMessage()}");
-                $this->line('      '.sprintf($advice, config('platform.queue')));
+                $worker = [config('platform.queue_connection') ?? config('queue.default'), config('platform.queue')];
+                $this->line('      '.vsprintf($advice, $worker));
             }
         }
 

@@ -90,8 +90,8 @@ test.each<[string, () => Record<string, string>, RegExp]>([
   ],
   [
     'a queue without a worker',
-    () => ({ PLATFORM_QUEUE: 'unattended' }),
-    /^fail {2}Worker: No job was done within 0 s\.\n {6}Keep "php artisan queue:work --queue=unattended" running/m,
+    () => ({ QUEUE_CONNECTION: 'sync', PLATFORM_QUEUE_CONNECTION: 'database', PLATFORM_QUEUE: 'unattended' }),
+    /^fail {2}Worker: No job was done within 0 s\.\n {6}Keep "php artisan queue:work database --queue=unattended" running/m,
   ],
   [
     'an unreachable Kafka',

@@ -12,7 +12,7 @@ import {
   type OperationName,
   type OutputOf,
   type Reply,
-  type Sending,
+  type TryOptions,
 } from './send.ts';
 import { createSession, randomKey, tokensOf, type TokenStorage } from './session.ts';
 
@@ -59,7 +59,7 @@ export function createClient({
   async function sendAuthorized<K extends OperationName>(
     name: K,
     input: InputOf<K>,
-    options: Sending,
+    options: TryOptions,
     login?: string,
   ): Promise<Reply<OutputOf<K>>> {
     const token = operations[name].public ? undefined : await session.token(login, options.signal);

@@ -902,7 +902,7 @@ export interface Operations {
     };
     output: { success: true; letter: Letter };
   };
-  /** Show the state of the operational targets. */
+  /** Show the state of the operating targets. */
   pulse: {
     input: {
       /** ID of the failed job that was just retried. */

@@ -16,7 +16,7 @@ export interface CallOptions {
 }
 
 /** Options of one try. */
-export type Sending = Omit<CallOptions, 'headers'> & { headers?: Headers };
+export type TryOptions = Omit<CallOptions, 'headers'> & { headers?: Headers };
 
 /** A successful reply. `body` is undefined for 202, 204 and 304. */
 export interface Reply<T> {
@@ -27,7 +27,7 @@ export interface Reply<T> {
 
 type Input = Record<string, unknown>;
 
-interface Sent {
+interface HttpCall {
   url: string;
   init: { method: string; body?: string | FormData };
 }
@@ -40,7 +40,7 @@ function segmentOf(name: string, value: unknown): string {
 }
 
 /** Returns the request of an operation. What the path does not take is the query of a GET, else the body. */
-function requestOf(base: string, { method, path, form, body: needsBody }: Operation, input: Input): Sent {
+function requestOf(base: string, { method, path, form, body: needsBody }: Operation, input: Input): HttpCall {
   const rest = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const { [name]: value } = rest;
@@ -103,7 +103,7 @@ async function contentOf(response: Response, isFile: boolean): Promise<unknown> 
  */
 async function exchange<T>(
   fetch: typeof globalThis.fetch,
-  { url, init }: Sent,
+  { url, init }: HttpCall,
   headers: Headers,
   isFile: boolean,
   signal: AbortSignal,
@@ -134,17 +134,17 @@ export function createSendOnce(base: string, fetch: typeof globalThis.fetch) {
   return <K extends OperationName>(
     name: K,
     input: InputOf<K>,
-    { signal, headers, timeoutMs }: Sending,
+    { signal, headers, timeoutMs }: TryOptions,
     token?: string,
   ): Promise<Reply<OutputOf<K>>> => {
     const operation = operations[name];
-    const sent = requestOf(base, operation, input as Input);
+    const request = requestOf(base, operation, input as Input);
     const all = new Headers(headers);
-    if (typeof sent.init.body === 'string') all.set('Content-Type', 'application/json');
+    if (typeof request.init.body === 'string') all.set('Content-Type', 'application/json');
     if (token !== undefined) all.set('Authorization', `Bearer ${token}`);
     const isFile = operation.blob === true;
     const limitMs = timeoutMs ?? (operation.form || isFile ? fileLimitMs : usualLimitMs);
-    return withLimit(limitMs, signal, (either) => exchange<OutputOf<K>>(fetch, sent, all, isFile, either));
+    return withLimit(limitMs, signal, (either) => exchange<OutputOf<K>>(fetch, request, all, isFile, either));
   };
 }
 

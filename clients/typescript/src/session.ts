@@ -41,9 +41,9 @@ export const randomKey = (): string => crypto.getRandomValues(new Uint32Array(4)
 export const tokensOf = (
   token: string,
   refreshToken: string,
-  expiresIn: number,
+  expiresInSeconds: number,
   login: string | undefined = randomKey(),
-): Tokens => ({ token, refreshToken, expiresAt: Date.now() + expiresIn * 1000, login });
+): Tokens => ({ token, refreshToken, expiresAt: Date.now() + expiresInSeconds * 1000, login });
 
 function memory(): TokenStorage {
   const values = new Map<string, string>();
@@ -57,7 +57,7 @@ function memory(): TokenStorage {
 const notLoggedIn = () =>
   new PlatformError({ code: 'token_required', status: 401, message: 'Not logged in.' });
 
-const isEnd = (error: unknown): error is PlatformError =>
+const isSessionEnded = (error: unknown): error is PlatformError =>
   error instanceof PlatformError && error.code === 'invalid_grant';
 
 /** Keeps the tokens of a session, and refreshes them once for all callers and tabs. */
@@ -105,7 +105,7 @@ export function createSession({ storage, key, sendOnce, onLogout }: Options) {
     if (!before) throw notLoggedIn();
     if (before.token !== refused) return before.token;
     const next = await refresh(before).catch((error: unknown) => {
-      if (isEnd(error)) return error;
+      if (isSessionEnded(error)) return error;
       throw error;
     });
     const now = await read();
@@ -119,7 +119,7 @@ export function createSession({ storage, key, sendOnce, onLogout }: Options) {
     throw next;
   }
 
-  /** Runs `work` in one tab at a time, if there are locks. Each login has its own: a server has clients of many. */
+  /** Runs `work` in one tab at a time, if there are locks. A lock per login, as a server has clients of many users. */
   async function exclusively<T>(work: () => Promise<T>): Promise<T> {
     const locks = storage && globalThis.navigator?.locks;
     if (!locks) return work();

@@ -15,14 +15,14 @@ import { readDemoConfig } from './config.ts';
 const EDITS_A_SECOND = 1;
 const READS_A_SECOND = 10;
 /** Interval of the progress lines. */
-const SECONDS = 60;
+const REPORT_SECONDS = 60;
 /** Marker file in a volume. While it exists, make-secrets.mjs refuses a BIND_ADDRESS other than loopback. */
 const DATA_FILE = '/demo/data-is-there';
 /** Marker file for the container's health check. */
 const READY_FILE = '/tmp/ready';
 
 const EMAIL = 'user@example.com';
-/** Reads some records far more often than others, like real clients. */
+/** Number of records that get most of the reads, as in real traffic. */
 const FAVOURITES = 10;
 
 const oneOf = (count: number): number => 1 + Math.floor(Math.random() * count);
@@ -80,8 +80,8 @@ async function play(signal: AbortSignal): Promise<number> {
   const [edit, read] = [await createEditor(settings), createReader(config.GATEWAY_URL)];
   while (!signal.aborted) {
     const [edits, reads] = await Promise.all([
-      steadyTraffic(EDITS_A_SECOND, SECONDS, edit, signal),
-      steadyTraffic(READS_A_SECOND, SECONDS, read, signal),
+      steadyTraffic(EDITS_A_SECOND, REPORT_SECONDS, edit, signal),
+      steadyTraffic(READS_A_SECOND, REPORT_SECONDS, read, signal),
     ]);
     console.log(`edited ${edits.done} records and read ${reads.done}`);
     for (const failure of new Set([...edits.failures, ...reads.failures])) console.log(`  ${failure}`);

@@ -22,7 +22,7 @@ export async function prepareIdentityDemo(gatewayPort: number) {
   const { issuer, returnTo } = addressesOf(gatewayPort);
   const port = gatewayPort + portOffset;
   if (!(await isFree(port)))
-    throw new Problem(`Port ${port}, which the identity service of the demo needs, is taken.`);
+    throw new Problem(`Port ${port} of the demo identity service is taken: free it, or change GATEWAY_PORT.`);
   const main = join(ROOT, 'deploy/local/identity-demo/main.ts');
   const spec: ProcessSpec = {
     name: 'identity-demo',

@@ -10,7 +10,7 @@ import { CommandError, parseArgument, parseOnly, type Command } from './command.
 
 const nameMessage = 'must be 1 to 64 lower-case letters, digits and dashes, a letter first';
 const nameForm = z.string(nameMessage).regex(clientName, nameMessage);
-const scopeMessage = `must be of ${machineScopes.join(', ')}`;
+const scopeMessage = `must be one of ${machineScopes.join(', ')}`;
 const scopesForm = z.object({ scope: z.array(z.enum(machineScopes, scopeMessage), scopeMessage) });
 const options = { scope: { type: 'string', multiple: true } } as const;
 

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import bcrypt from '@node-rs/bcrypt';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import { useStarted } from '../../../test/support/use-started.ts';
 import { openTestAccounts } from '../testing/open-test-accounts.ts';
 import { keySecret, password, runCommand } from '../testing/start-auth.ts';
@@ -25,7 +25,7 @@ async function expectRefusal(line: RegExp, command: Command, args: string[], inp
 
 const ann = ['--email', 'ann@example.com', '--name', 'Ann'];
 const unknownScope =
-  /^--scope must be of cache:clear, jobs:manage, pulse:view, letters:write, devices:manage, content:read, content:list, content:restricted$/;
+  /^--scope must be one of cache:clear, jobs:manage, pulse:view, letters:write, devices:manage, content:read, content:list, content:restricted$/;
 
 test('create-user creates a user with the given roles, by default a regular user', async () => {
   const said = await run(createUser, [...ann, '--role', 'sre', '--role', 'admin'], `${password}\nmore\n`);
@@ -48,21 +48,19 @@ test.each<[RegExp, string[], string]>([
   [/^The password must have no NUL in it$/, ann, `${password}\0\n`],
   [/^The password is too easy to guess\. It contains your name, /, ann, 'ann@example.com\n'],
   [/^Give the password as the first line of stdin/, ann, ''],
-  [/^--role must be of user, sre, admin$/, [...ann, '--role', 'root'], password],
+  [/^--role must be one of user, sre, admin$/, [...ann, '--role', 'root'], password],
   [/^--email must be an email address$/, ['--email', 'ann', '--name', 'Ann'], password],
   [/^--email must be an email address$/, ['--name', 'Ann'], password],
   [/^--name must have 1 to 200 visible characters$/, ['--email', 'a@b.de'], password],
 ])('create-user refuses: %s', (line, args, input) => expectRefusal(line, createUser, args, input));
 
 test('create-user refuses a password of PASSWORD_BLOCKLIST_FILE', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'blocklist-'));
-  const file = join(folder, 'list');
+  const file = join(temporaryFolder(), 'list');
   writeFileSync(file, password);
   process.env['PASSWORD_BLOCKLIST_FILE'] = file;
   const cid = ['--email', 'cid@example.com', '--name', 'Cid'];
   await expectRefusal(/^The password is too easy to guess\. It is on a list/, createUser, cid, password);
   delete process.env['PASSWORD_BLOCKLIST_FILE'];
-  rmSync(folder, { recursive: true });
 });
 
 test.each([
@@ -133,7 +131,7 @@ test.each([
   [/^Line 2: password_hash must be bcrypt/, { ...bad, password_hash: 'md5' }],
   [/^Line 2: email must be/, { ...bad, email: 'b' }],
   [/^Line 2: name must have/, { ...bad, name: '' }],
-  [/^Line 2: roles must be of/, { ...bad, roles: ['root'] }],
+  [/^Line 2: roles must be one of/, { ...bad, roles: ['root'] }],
   [/^Line 2: Unrecognized key: "id"/, { ...bad, id: 1 }],
   [/^Line 2: a user with this address exists already/, { ...good, email: 'NEW@example.com' }],
   [/^Line 2: a user with this address exists already/, { ...good, email: 'ann@example.com' }],

@@ -22,14 +22,14 @@ export const rotateKeys: Command = async (args, { withAccounts }) => {
       'Within a second every service refuses the access tokens of the deleted keys. Clients get new ones with their refresh tokens.',
     ].join('\n');
   }
-  const made = await withAccounts((accounts) => rotateSigningKey(accounts, secret));
-  if (!made)
+  const rotation = await withAccounts((accounts) => rotateSigningKey(accounts, secret));
+  if (!rotation)
     throw new CommandError('There is no signing key yet. The auth service creates one when it starts.');
-  if ('waiting' in made) {
-    const { waiting, signsFrom } = made;
+  if ('waiting' in rotation) {
+    const { waiting, signsFrom } = rotation;
     throw new CommandError(`Key ${waiting} signs from ${utc(signsFrom)}; rotate again after that.`);
   }
-  const { kid, replaced, signsFrom, publishedUntil } = made;
+  const { kid, replaced, signsFrom, publishedUntil } = rotation;
   return [
     `Created signing key ${kid}. Every auth process publishes it within a second; no restart is needed.`,
     `It signs from ${utc(signsFrom)} on.`,
@@ -37,7 +37,6 @@ export const rotateKeys: Command = async (args, { withAccounts }) => {
   ].join('\n');
 };
 
-/** Runs `rotate-key-secret`. */
 export const rotateKeySecret: Command = async (args, { withAccounts }) => {
   parseArgs({ args });
   const [current, next] = [readKeySecret(), readNewKeySecret()];

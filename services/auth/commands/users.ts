@@ -24,7 +24,7 @@ const email = field(contract.email, 'must be an email address');
 const name = field(contract.personName, 'must have 1 to 200 visible characters');
 /** Accepts any password that a login can send; the password policy checks its strength. */
 const newPassword = field(contract.multiLineText(0, Number.MAX_SAFE_INTEGER), 'must have no NUL in it');
-const rolesMessage = `must be of ${contract.roles.join(', ')}`;
+const rolesMessage = `must be one of ${contract.roles.join(', ')}`;
 const roles = z
   .array(z.enum(contract.roles, rolesMessage), rolesMessage)
   .min(1, rolesMessage)
@@ -99,7 +99,6 @@ export const resetMfa: Command = async (args, { withAccounts }) => {
   return `Removed the second factor of ${address}: the next login needs the password only.`;
 };
 
-/** Runs `list-unverified-identities`. */
 export const listUnverifiedIdentities: Command = async (args, { withAccounts }) => {
   parseArgs({ args });
   const found = await withAccounts(({ identities }) => identities.listUnverified());

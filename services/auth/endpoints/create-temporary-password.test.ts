@@ -122,3 +122,10 @@ test('returns the same reply to wrong passwords with and without a temporary pas
   for (const answer of answers) expect(visible(answer)).toEqual(visible(answers[0]!));
   expect(auth.equalized()).toBe(equalized + answers.length);
 });
+
+test('without a mail server, POST /api/password/forgot returns 501 before it reads the request', async () => {
+  const post = (body: string) => fetch(`${auth.origin}/api/password/forgot`, { method: 'POST', body });
+  const replies = await Promise.all([post(''), post('{'), post('{"email":"ann@example.com"}')]);
+  for (const reply of replies)
+    expect(await reply.json()).toMatchObject({ error: 'mail_disabled', code: 501 });
+});

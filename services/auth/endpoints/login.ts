@@ -43,7 +43,7 @@ export function login(context: AuthContext): Handler<typeof contract> {
     });
   }
 
-  /** Throws 401 `mfa_required`, which does not count as a failed guess. */
+  /** Throws 401 `mfa_required`, which is no failed guess, or returns the refusal of a used or expired password. */
   async function requireMfa(user: User, kind: PasswordKind, address: string) {
     const { id: userId, passwordHash, tempPasswordHash } = user;
     if (kind === 'temporary' && !(await database.users.hasTemporaryPassword(userId, tempPasswordHash)))
@@ -52,8 +52,8 @@ export function login(context: AuthContext): Handler<typeof contract> {
     throw await mfaRequired(database, { userId, first }, address);
   }
 
-  /** Does the same work for an unknown user as for a known one. */
-  async function logIn(user: User | undefined, password: string, client: Client) {
+  /** Opens a session or returns a refusal. Does the same work for an unknown user as for a known one. */
+  async function checkAndOpen(user: User | undefined, password: string, client: Client) {
     const kind = await matchPassword(passwords, user, password);
     if (!user) return refused('unknown address');
     if (!kind) return refused('wrong password', user);
@@ -69,10 +69,10 @@ export function login(context: AuthContext): Handler<typeof contract> {
     const { account, user } = await database.users.lookUp(email);
     const isKnown = (network: string) => database.sessions.isKnownNetwork(user?.id ?? 0, network);
     return throttle.run({ account, address: client.address, isKnown }, async () => {
-      const first = await logIn(user, password, client);
+      const first = await checkAndOpen(user, password, client);
       if (first.ok || first.reason !== 'changed meanwhile') return first;
       // A concurrent login of this user may have renewed the hash.
-      return logIn(await database.users.findByEmail(email), password, client);
+      return checkAndOpen(await database.users.findByEmail(email), password, client);
     });
   }
 

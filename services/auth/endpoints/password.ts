@@ -103,8 +103,8 @@ async function findUserOfToken({ passwordResets, users }: Stores, token: string,
 export function resetPassword(context: AuthContext): Handler<typeof contract.resetPassword> {
   const { database, passwords, policy } = context;
   return async ({ body: { token, new_password: password }, address }) => {
-    const person = await findUserOfToken(database, token);
-    const message = await policy.findProblem(password, person);
+    const user = await findUserOfToken(database, token);
+    const message = await policy.findProblem(password, user);
     if (message !== undefined) throw invalidFields([{ path: 'body.new_password', message }]);
     const hash = await passwords.limit(() => passwords.hash(password));
     await database.transaction(async (stores) => {

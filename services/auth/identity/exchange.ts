@@ -46,8 +46,8 @@ function codeOf(error: unknown): IdentityError {
 }
 
 function fail(error: unknown): never {
-  const answered = error instanceof AuthorizationResponseError || error instanceof ResponseBodyError;
-  throw new IdentityFailure(codeOf(error), answered ? `it answered ${error.error}` : error);
+  const isReply = error instanceof AuthorizationResponseError || error instanceof ResponseBodyError;
+  throw new IdentityFailure(codeOf(error), isReply ? `it returned ${error.error}` : error);
 }
 
 /** Checks that the issuer is the requested one. A provider that announces `iss` must send it (RFC 9207 §2.4). */

@@ -73,7 +73,6 @@ export function createIdentityStore(query: Database['query']) {
         hash,
       ]),
 
-    /** Removes all links of the user. */
     unlinkAll: (userId: number) =>
       run('delete_identities', 'DELETE FROM auth.identity WHERE user_id = $1', [userId]),
   };

@@ -63,7 +63,7 @@ export interface Rotation {
   publishedUntil: Date;
 }
 
-/** Creates the next key, or returns when the newest one will sign; undefined: there is none. Throws ConfigError. */
+/** Creates the next key. `waiting`: the kid of a key that does not sign yet. undefined: no key. Throws ConfigError. */
 export async function rotateSigningKey(
   database: Pick<AuthDatabase, 'transaction'>,
   secret: string,

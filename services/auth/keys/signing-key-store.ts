@@ -2,11 +2,9 @@ import { statements, type Database } from '@content-platform/chassis';
 import type { jwks, Reply } from '@content-platform/contract';
 import { retentionSeconds } from '../access-tokens.ts';
 
-/** A published public key (RFC 7517). */
-export type PublicJwk = Reply<typeof jwks>['body']['keys'][number];
-
 export interface NewSigningKey {
-  publicJwk: PublicJwk;
+  /** The published public key (RFC 7517). */
+  publicJwk: Reply<typeof jwks>['body']['keys'][number];
   /** The private key, sealed with AUTH_KEY_SECRET and the kid as context. */
   sealed: Buffer;
 }

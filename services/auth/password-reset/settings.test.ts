@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { readConfig } from '@content-platform/chassis';
+import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import { mailConfig, mailSettings } from './settings.ts';
 
 const three = {
@@ -23,13 +23,12 @@ test.each([
 });
 
 test('is off without settings, also with an empty SMTP_URL_FILE, and reads SMTP_URL_FILE', () => {
-  const file = join(mkdtempSync(join(tmpdir(), 'smtp-')), 'url');
+  const file = join(temporaryFolder(), 'url');
   const { SMTP_URL, ...others } = three;
   writeFileSync(file, '\n');
   expect(read({ SMTP_URL_FILE: file })).toBeUndefined();
   writeFileSync(file, `${SMTP_URL}\n`);
   expect(read({ ...others, SMTP_URL_FILE: file })?.smtp.host).toBe('mail.example.com');
-  rmSync(dirname(file), { recursive: true });
 });
 
 test.each(['SMTP_URL', 'MAIL_FROM', 'PASSWORD_RESET_URL'])('refuses %s alone', (name) => {

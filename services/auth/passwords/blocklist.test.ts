@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { hash, randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '@content-platform/chassis';
+import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import { readBlocklist } from './blocklist.ts';
 
-let folder: string;
-let file: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'blocklist-'));
-  file = join(folder, 'list');
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
+const file = join(folder, 'list');
 
 function listOf(text: string | Uint8Array) {
   writeFileSync(file, text);

@@ -98,7 +98,7 @@ test('logins and sessions work during an upgrade, and after it is taken back', a
 
   const traffic = startTraffic(processes);
   await traffic.more(20);
-  await prepareDatabases('auth', { platform: own.url, role: roleUrl, logger: createLogger('auth', 'warn') });
+  await prepareDatabases('auth', { platform: own.url, roleUrl, logger: createLogger('auth', 'warn') });
   await traffic.more(20);
   const [old, other] = processes as [Auth, Auth];
   processes.push(await start(ROOT, roleUrl), await start(ROOT, roleUrl));

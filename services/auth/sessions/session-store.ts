@@ -11,7 +11,7 @@ export interface Session {
   active: boolean;
 }
 
-/** The login at the identity provider that opened a session. `suborgs`: those that the user may choose from. */
+/** The login at the identity provider that opened a session. `suborgs`: parts of the organisation to choose from. */
 export interface SessionOrigin {
   issuer: string;
   idToken: string;
@@ -44,7 +44,7 @@ const lifetimeDays = { idle: 30, total: 90 };
 const recentSeconds = 15 * 60;
 /** Time in which a replaced refresh token still leads to its successor. */
 const graceSeconds = 10;
-/** 15 in 16 replaced tokens, deleted after a day. Must equal the condition of the index refresh_token_replaced. */
+/** Deletes 15 in 16 tokens; `findDeleted` needs the rest. Must equal the condition of index refresh_token_replaced. */
 const deletable = 'get_byte(hash, 0) >= 16';
 /** Maximum number of steps from a deleted token to a kept one. One chain in 15 million is longer. */
 export const maxChainSteps = 256;
@@ -52,8 +52,8 @@ export const maxChainSteps = 256;
 const maxSessions = 100;
 
 /**
- * The time from which a session is over. A provider's session lasts until `ends_at`, even if it was ended: the newest
- * one names the suborgs. Must equal the expression of the index session_over.
+ * When a session is over. A session of an identity provider counts until `ends_at` even if it ended earlier, because
+ * `originOf` reads the suborgs from the newest one. Must equal the expression of the index session_over.
  */
 const overSince = 'least(ends_at, CASE WHEN identity_issuer IS NULL THEN ended_at END)';
 
@@ -78,7 +78,7 @@ export function createSessionStore(query: Database['query']) {
 
   /**
    * Ends the users' sessions that match `condition`: $1 is the user ids, `values` begin at $2. Locks all of them before
-   * it locks the revocations. Returns false for none.
+   * it locks the revocations. Returns false if no session matched.
    */
   async function end(userIds: number | readonly number[], condition: string, ...values: unknown[]) {
     const text = `UPDATE auth.session SET ended_at = now()

@@ -76,9 +76,9 @@ export function createSharedFailures(redis: RedisClient, logger: Logger): Update
       breaker.report(true);
       return result;
     } catch (error) {
-      const answered = error instanceof HttpError;
-      breaker.report(answered, error);
-      if (answered) throw error;
+      const redisWorks = error instanceof HttpError; // thrown only after 100 lost rounds
+      breaker.report(redisWorks, error);
+      if (redisWorks) throw error;
       return updateMemory(keys, change);
     }
   };

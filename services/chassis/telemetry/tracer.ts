@@ -28,7 +28,7 @@ interface LocalTrace {
   /** Difference between the process's monotonic clock and Unix time, in ms. */
   readonly epochMs: number;
   readonly send: TracerOptions['send'];
-  /** Whether the trace is sent regardless of the sampling decision. */
+  /** Whether the trace is sent: it was sampled, failed, took longer than `longMs` or got forceSampling(). */
   wanted: boolean;
   ended: boolean;
   readonly spans: RecordedSpan[];

@@ -54,8 +54,8 @@ export interface ClearTransport {
   clear(key: string): Promise<number>;
   /** Returns every primary, for sweeps. Throws CacheUnavailable if one is not connected. */
   primaries(): CacheNode[];
-  /** The owners of all slots, as a text that changes if a slot moves. Throws SlotsMoving in a move, CacheUnavailable. */
-  slotMap(): Promise<string>;
+  /** Returns the owners of all slots as a text, which changes if a slot moves. Throws SlotsMoving, CacheUnavailable. */
+  slotOwnership(): Promise<string>;
 }
 
 /**

@@ -94,7 +94,7 @@ export function createCacheConnection(options: CacheConnectionOptions): CacheCon
     forReading: primary.forReading,
     clear: async (key) => primary.forClearing().clear(key),
     primaries: () => [primary.forClearing()],
-    slotMap: async () => 'all slots',
+    slotOwnership: async () => 'all slots',
     close: primary.close,
   };
 }

@@ -1,18 +1,20 @@
 import { z } from 'zod';
 import { HttpError, unavailable, type Database } from '@content-platform/chassis';
-import { id, model, type Model } from '@content-platform/contract';
+import { id, type Model } from '@content-platform/contract';
 import { createChangeLog, isBefore, oldestOpen, type Change, type Snapshot } from './change-log.ts';
 
 /** Open transactions that a cursor lists at most, so that a cursor fits into a URL. */
 const maxOpen = 50;
 
 const xid = z.string().regex(/^[1-9]\d{0,18}$/);
+/** May be a model of the next release: during its deployment, processes of this release get its cursors. */
+const modelName = z.string().regex(/^\w{1,63}$/);
 const snapshot = z.string().refine(isSnapshot);
 
 /** The position of a reader of the log. */
 export const feedCursor = z.strictObject({
   epoch: z.uuid(),
-  models: z.array(model),
+  models: z.array(modelName),
   /** The reader has the changes that this snapshot sees. */
   base: snapshot,
   /** Set while a client reads the pages of one answer: each page continues after `last`, and the final page ends it. */
@@ -22,7 +24,7 @@ export const feedCursor = z.strictObject({
       window: snapshot,
       /** The pass returns only the changes that the window sees, so that it ends under any number of new changes. */
       isLimited: z.boolean(),
-      last: z.tuple([xid, model, id]).readonly(),
+      last: z.tuple([xid, modelName, id]).readonly(),
     })
     .optional(),
 });
@@ -63,16 +65,16 @@ export function createChangeFeed(query: Database['query']) {
      */
     async read(given: FeedCursor | undefined, models: Model[], limit: number): Promise<FeedPage> {
       const { epoch, base, pass } = given ?? { epoch: (await position()).epoch, base: beginning };
-      const isFirst = base === beginning;
+      const isFirstPass = base === beginning;
       const to = pass?.isLimited ? pass.window : undefined;
-      const range = { from: base, to, after: pass?.last, models, onlyExisting: isFirst };
+      const range = { from: base, to, after: pass?.last, models, onlyExisting: isFirstPass };
       const { now, changes, last } = await log.readPage(range, limit);
       const window = pass?.window ?? shorten(now);
       // Read after the page, so that a new epoch or a removed tombstone is noticed.
       const { epoch: current, purged } = await position();
       // A removed tombstone may be a deletion that the reader lacks. A first pass lists existing records, so it needs
       // no tombstone from before its window.
-      const isPurged = BigInt(purged) >= BigInt(oldestOpen(isFirst ? window : base));
+      const isPurged = BigInt(purged) >= BigInt(oldestOpen(isFirstPass ? window : base));
       if (current !== epoch || isPurged || isBefore(now, base) || isBefore(now, window))
         throw given ? expired() : unavailable('The records were replaced meanwhile. Retry later.');
       const next = { epoch, models };

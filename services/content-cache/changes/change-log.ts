@@ -16,7 +16,7 @@ export interface Change {
 export type Snapshot = string;
 
 /** The place of a change in the log: the transaction and the key. */
-export type Place = readonly [xid: string, model: Model, id: number];
+export type Place = readonly [xid: string, model: string, id: number];
 
 interface Position {
   epoch: string;
@@ -39,7 +39,6 @@ interface Range {
   /** Begins after this place. */
   after?: Place | undefined;
   models?: readonly Model[];
-  /** Leaves out the deleted records. */
   onlyExisting?: boolean;
 }
 
@@ -80,9 +79,9 @@ export function createChangeLog(query: Database['query']) {
     const values = [from, to ?? null, ...place, models, onlyExisting, limit];
     const found = await rows<Row>('list_changes', page, values);
     const changes: Change[] = found.filter(({ model }) => model !== null);
-    const last = changes.length === limit ? found.at(-1) : undefined;
-    const next: Place | undefined = last && [last.xid, last.model, last.id];
-    return { now: found[0]!.now, changes, last: next };
+    const lastRow = changes.length === limit ? found.at(-1) : undefined;
+    const last: Place | undefined = lastRow && [lastRow.xid, lastRow.model, lastRow.id];
+    return { now: found[0]!.now, changes, last };
   }
 
   return {

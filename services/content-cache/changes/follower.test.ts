@@ -79,7 +79,7 @@ test('a change whose announcement waits in Kafka, for the log or as a stored cle
   let asked = 0;
   const missed = watchMissedChanges({
     query: world.query,
-    pending: { among: () => Promise.resolve(new Set(['webform:107'])) },
+    pending: { covered: () => Promise.resolve(new Set(['webform:107'])) },
     isQueueEmpty() {
       asked += 1;
       // The row of the last event is written up to a second after its clear.
@@ -190,7 +190,7 @@ describe('one check', () => {
     const records = createContentStore(world.query);
     await world.sql('DELETE FROM content.record WHERE id IN (201, 1201, 2201)');
     await before();
-    await cache.clearModel('webform', 201);
+    await cache.clearRecord('webform', 201);
     await runCheck();
     const readRecord = () => cache.read('webform', 201, 'full', () => records.load('webform', 201, 'full'));
     await readRecord();
@@ -198,7 +198,7 @@ describe('one check', () => {
     expect(await runCheck()).toEqual({ cleared: ['webform:201'], missed: 1 });
     await readRecord();
     expect(await runCheck()).toEqual(nothing);
-    await cache.clearModel('webform', 201);
+    await cache.clearRecord('webform', 201);
   });
 
   test('leaves an entry that is newer than the change', async () => {
@@ -215,7 +215,7 @@ describe('one check', () => {
       if (checks < 1 || isDeleted) return checks >= 25;
       isDeleted = true;
       await remove(213);
-      await cache.clearModel('webform', 213);
+      await cache.clearRecord('webform', 213);
       await cache.read('webform', 213, 'full', () => Promise.resolve(null));
       return false;
     });
@@ -270,14 +270,14 @@ describe('one check', () => {
   test('repeats a check whose clear failed, and takes the time before the comparison', async () => {
     await stale(211);
     let [failures, foundAt, clearedAt] = [0, Infinity, 0];
-    async function clearModel(...target: [string, number]) {
+    async function clearRecord(...target: [string, number]) {
       if ((failures += 1) === 1) throw new Error('lost');
       clearedAt = Date.now();
       await sleep(5);
-      return cache.clearModel(...target);
+      return cache.clearRecord(...target);
     }
     const missed = { add: (_: unknown, since: Date) => void (foundAt = since.getTime()) };
-    const { cleared } = await runCheck({ cache: { ...cache, clearModel }, missed });
+    const { cleared } = await runCheck({ cache: { ...cache, clearRecord }, missed });
     expect(cleared).toEqual(['webform:211']);
     expect(failures).toBe(2);
     expect(foundAt).toBeLessThanOrEqual(clearedAt);

@@ -82,7 +82,7 @@ export function followChanges(options: ChangeFollowerOptions): () => Promise<voi
     await settleAll(states.filter(({ isStale }) => isStale).map(({ change }) => clear(change, foundAt)));
     // A reader that has read the record before the change may still fill the cache. The clear makes Redis refuse it.
     const leased = states.filter(({ isLeased }) => isLeased);
-    await settleAll(leased.map(({ change }) => cache.clearModel(change.model, change.id)));
+    await settleAll(leased.map(({ change }) => cache.clearRecord(change.model, change.id)));
   }
 
   async function check(query: Database['query']): Promise<void> {

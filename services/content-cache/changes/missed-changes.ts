@@ -20,7 +20,7 @@ const findAnnounced = `SELECT DISTINCT wanted.model, wanted.id::float8 AS id
 
 interface MissedChangesOptions {
   query: Database['query'];
-  pending: Pick<PendingClears, 'among'>;
+  pending: Pick<PendingClears, 'covered'>;
   /** Whether every event that was on the broker a few seconds ago is processed. */
   isQueueEmpty: () => Promise<boolean>;
   metrics: Pick<CacheMetrics, 'missed'>;
@@ -49,7 +49,7 @@ export function watchMissedChanges(options: MissedChangesOptions) {
       changes.map(({ id }) => id),
       due.map(({ since }) => since),
     ]);
-    const known = new Set([...announced.map(targetName), ...(await pending.among(changes))]);
+    const known = new Set([...announced.map(targetName), ...(await pending.covered(changes))]);
     // The due changes are the first: `add` appends, and each change waits for the same time.
     waiting = waiting.slice(due.length);
     for (const change of changes) {

@@ -163,15 +163,15 @@ export function listChanges({ feed, ...access }: ContentDeps): Handler<typeof co
     // The cursor says nothing about changes of other models. Rights and settings may have changed since.
     if (cursor && !wanted.every((model) => cursor.models.includes(model)))
       throw named ? invalidCursor('after') : expired();
-    const page = await feed.read(cursor, wanted, limit);
-    const items = page.changes.map(({ model, id, version, isDeleted, changedAt }) => ({
+    const found = await feed.read(cursor, wanted, limit);
+    const items = found.changes.map(({ model, id, version, isDeleted, changedAt }) => ({
       model,
       id,
       version,
       deleted: isDeleted,
       changed_at: changedAt.toISOString(),
     }));
-    const body = { items, next_cursor: encodeCursor(page.cursor), up_to_date: page.isUpToDate };
+    const body = { items, next_cursor: encodeCursor(found.cursor), up_to_date: found.isUpToDate };
     return { status: 200, body };
   };
 }

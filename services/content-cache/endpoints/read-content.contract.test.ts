@@ -1,8 +1,7 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { models, readContent } from '@content-platform/contract';
 import { clientToken } from '../../../test/support/admin.ts';
-import { clear } from '../../../test/support/platform.ts';
-import { freshId, remove, save } from '../../../test/support/records.ts';
+import { freshId, save } from '../../../test/support/records.ts';
 import { until } from '../../../test/support/wait.ts';
 import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 
@@ -58,19 +57,6 @@ describeEndpoint(readContent, example, ({ ask }) => {
       expect(answer.headers.get('etag')).toBe(etag);
     }
     expect(await ask({ params, headers: { 'If-None-Match': '"other"' } })).toMatchObject({ status: 200 });
-  });
-
-  test('a record that is deleted and created again has a newer version and another ETag', async () => {
-    const id = freshId();
-    const params = { model: 'condition', id };
-    await save('condition', id, 'Before');
-    const before = await ask({ params });
-    await remove('condition', id);
-    await save('condition', id, 'After');
-    await clear('condition', id);
-    const after = await ask({ params });
-    expect(after.body).toMatchObject({ title: 'After', version: 3 });
-    expect(after.headers.get('etag')).not.toBe(before.headers.get('etag'));
   });
 
   test('returns 404 for an unknown record, from the database and from the cache', async () => {

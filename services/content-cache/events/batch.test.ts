@@ -12,7 +12,7 @@ beforeEach(() => void (steps = []));
 
 const metrics = createCacheMetrics(createMetrics('content-cache'));
 const processBatch = createProcessBatch({
-  clearer: { clearModel: async (_, id) => steps.push(`clear ${id}`) } as CacheClearer,
+  clearer: { clearRecord: async (_, id) => steps.push(`clear ${id}`) } as CacheClearer,
   jobs: { add: async ({ offset }: NewFailedJob) => steps.push(`store ${offset}`) > 0 } as FailedJobStore,
   invalidator: createInvalidator({ add: () => {} } as unknown as InvalidationLog, metrics),
   metrics,

@@ -99,11 +99,11 @@ export function createProcessBatch(deps: BatchDeps) {
         await inSpan(span, () => storeFailure(at, message, parsed, signal));
       }
     }
-    const first = events.filter(({ target }) => {
+    const toClear = events.filter(({ target }) => {
       const name = targetName(target);
       return !done.has(name) && done.add(name);
     });
-    await clearAll(at, first, signal);
+    await clearAll(at, toClear, signal);
     for (const { occurredAt, message, span } of events) {
       const since = occurredAt ?? Number(message.timestamp);
       observe(metrics.delay, { source: 'kafka' }, secondsSince(since), span?.sentTraceId);
@@ -124,7 +124,7 @@ export function createProcessBatch(deps: BatchDeps) {
 
   return async (
     { batch, resolveOffset, commitOffsetsIfNecessary, isStale }: EachBatchPayload,
-    offsets: Pick<OffsetGapGuard, 'verify' | 'onCommitted'>,
+    gapGuard: Pick<OffsetGapGuard, 'verify' | 'onCommitted'>,
     signal: AbortSignal,
   ): Promise<void> => {
     const { topic, partition, messages } = batch;
@@ -135,7 +135,7 @@ export function createProcessBatch(deps: BatchDeps) {
       await processSlice({ topic, partition }, slice, done, signal);
       await retryUntilAborted(
         signal,
-        () => offsets.verify(partition),
+        () => gapGuard.verify(partition),
         (error) => logger.warn({ error }, 'offsets not checked; retrying'),
       );
       // A loss was found and everything was cleared: the broker delivers again from its oldest event.
@@ -148,7 +148,7 @@ export function createProcessBatch(deps: BatchDeps) {
       await commitOffsetsIfNecessary({
         topics: [{ topic, partitions: [{ partition, offset: String(next) }] }],
       });
-      offsets.onCommitted(partition, next);
+      gapGuard.onCommitted(partition, next);
     }
   };
 }

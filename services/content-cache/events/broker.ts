@@ -106,7 +106,6 @@ export function createBroker(kafka: Kafka, topic: string, group: string) {
       }
     },
 
-    /** Returns the committed offsets by partition. */
     committed: () => use(committed),
 
     /** Returns all partitions. Reads the committed offsets first, so that none is above an older `high`. */

@@ -65,7 +65,7 @@ export function startConsumer(options: ConsumerOptions) {
   }
 
   /** Processes a batch and sends heartbeats. Ends with the first refused heartbeat; the work then commits nothing more. */
-  async function eachBatch(payload: EachBatchPayload, offsets: OffsetGapGuard, signal: AbortSignal) {
+  async function eachBatch(payload: EachBatchPayload, gapGuard: OffsetGapGuard, signal: AbortSignal) {
     const ending = new AbortController();
     const alive = AbortSignal.any([ending.signal, signal]);
     async function beat(): Promise<never> {
@@ -75,8 +75,8 @@ export function startConsumer(options: ConsumerOptions) {
       }
     }
     async function work(): Promise<void> {
-      await offsets.ready();
-      if (!payload.isStale()) await processBatch(payload, offsets, alive);
+      await gapGuard.ready();
+      if (!payload.isStale()) await processBatch(payload, gapGuard, alive);
     }
     try {
       await Promise.race([work(), beat()]);
@@ -90,12 +90,12 @@ export function startConsumer(options: ConsumerOptions) {
 
   /** Connects the guard to the consumer's events. `crashed` rejects when the consumer crashes. */
   function watch(consumer: Consumer, signal: AbortSignal) {
-    const offsets = createOffsetGapGuard({ consumer, broker, topic, logger, signal, onLost });
+    const gapGuard = createOffsetGapGuard({ consumer, broker, topic, logger, signal, onLost });
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       const partitions = payload.memberAssignment[topic.name] ?? [];
       logger.info({ partitions }, 'joined the consumer group');
       consuming = false;
-      offsets.joined(partitions).then(
+      gapGuard.joined(partitions).then(
         () => (consuming = true),
         () => undefined,
       );
@@ -103,24 +103,24 @@ export function startConsumer(options: ConsumerOptions) {
     consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload: { batchSize, partition, lastOffset } }) => {
       if (batchSize > 0) return;
       // If this fails, the next event of the partition commits it.
-      void offsets.skipAborted(partition, Number(lastOffset) + 1).catch(() => undefined);
+      void gapGuard.skipAborted(partition, Number(lastOffset) + 1).catch(() => undefined);
     });
     const { promise: crashed, reject } = Promise.withResolvers<never>();
     consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));
     crashed.catch(() => undefined);
-    return { offsets, crashed };
+    return { gapGuard, crashed };
   }
 
   /** Runs one consumer: rejects when it crashes, resolves when the process stops. */
-  async function live(): Promise<void> {
+  async function runOnce(): Promise<void> {
     // When the process stops, this does not wait for an unreachable Kafka.
     await Promise.race([broker.ensureTopic(onTopicMissing), stopped]);
     if (stopping.signal.aborted) return;
     const ending = new AbortController();
     const signal = AbortSignal.any([stopping.signal, ending.signal]);
     const consumer = createKafkaConsumer();
-    const { offsets, crashed } = watch(consumer, signal);
-    guard = offsets;
+    const { gapGuard, crashed } = watch(consumer, signal);
+    guard = gapGuard;
     async function consume(): Promise<never> {
       await consumer.connect();
       await consumer.subscribe({ topic: topic.name, fromBeginning: true });
@@ -128,7 +128,7 @@ export function startConsumer(options: ConsumerOptions) {
         autoCommit: false,
         eachBatchAutoResolve: false,
         partitionsConsumedConcurrently: cacheInvalidation.partitions,
-        eachBatch: (payload) => eachBatch(payload, offsets, signal),
+        eachBatch: (payload) => eachBatch(payload, gapGuard, signal),
       });
       return crashed;
     }
@@ -147,7 +147,7 @@ export function startConsumer(options: ConsumerOptions) {
     let pauseMs = minPauseMs;
     while (!stopping.signal.aborted) {
       const start = performance.now();
-      await live().catch((error: unknown) => logEnd(error, pauseMs));
+      await runOnce().catch((error: unknown) => logEnd(error, pauseMs));
       await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
       const wasStable = performance.now() - start > 60_000;
       pauseMs = wasStable ? minPauseMs : Math.min(pauseMs * 2, maxPauseMs);
@@ -158,7 +158,6 @@ export function startConsumer(options: ConsumerOptions) {
   return {
     /** Whether the consumer is in the group, and everything was cleared after each loss. */
     isConsuming: () => consuming,
-    /** Passes measured offsets to the guard. */
     checkOffsets: (offsets: readonly PartitionOffsets[]) => guard?.checkOffsets(offsets),
     /** Leaves the group. Batches in progress end without a commit. */
     async stop(): Promise<void> {

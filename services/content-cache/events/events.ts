@@ -7,8 +7,8 @@ import { startConsumer } from './consumer.ts';
 import type { LostPartition } from './offset-gap-guard.ts';
 import { watchQueue } from './queue.ts';
 
-/** Limit for isDone(): an unannounced change waits for it. */
-const isDoneMs = 1_000;
+/** Limit for isQueueEmpty(), for which the check of unannounced changes waits. */
+const isQueueEmptyMs = 1_000;
 
 export interface EventsOptions extends BatchDeps {
   kafka: Kafka;
@@ -33,9 +33,9 @@ export function startEvents(options: EventsOptions) {
     logger.warn({ lost }, 'events may have been lost; clearing the whole cache');
     const requester = { source: 'recovery', requestedBy: 'content-cache', since: Date.now() } as const;
     await invalidator.clearAll(clearer, requester);
-    const held = lost.filter(({ committed, high, position }) => Math.max(committed, high, position) > 0);
-    if (topicIsNew || held.length === 0) return;
-    const list = held.map(
+    const used = lost.filter(({ committed, high, position }) => Math.max(committed, high, position) > 0);
+    if (topicIsNew || used.length === 0) return;
+    const list = used.map(
       ({ partition, committed, low }) =>
         `${partition} (${committed < 0 ? 'none' : committed}, oldest ${low})`,
     );
@@ -43,8 +43,8 @@ export function startEvents(options: EventsOptions) {
       class: 'events_lost' as const,
       error: `Events may have been lost; everything was cleared. Partitions and their committed offsets: ${list.join(', ')}.`,
       topic,
-      partition: held[0]!.partition,
-      offset: String(held[0]!.low),
+      partition: used[0]!.partition,
+      offset: String(used[0]!.low),
       key: null,
       value: null,
       // Part of the unique key: offsets of a recreated topic start at 0 again. A second open job is not stored.
@@ -80,10 +80,10 @@ export function startEvents(options: EventsOptions) {
       if (!consumer.isConsuming()) throw new Error('the consumer is not in its group');
     },
     /** Returns the number of uncommitted events at the last measurement; 0 before the first. */
-    waiting: queue.known,
+    waitingEvents: queue.lastLength,
     /** Whether every event of the last measurement is processed; false while Kafka does not answer. */
-    isDone: async (): Promise<boolean> =>
-      (await withTimeout(queue.current(), isDoneMs).catch(() => undefined)) === 0,
+    isQueueEmpty: async (): Promise<boolean> =>
+      (await withTimeout(queue.countRemaining(), isQueueEmptyMs).catch(() => undefined)) === 0,
     async stop(): Promise<void> {
       void queue.stop();
       await consumer.stop();

@@ -116,7 +116,6 @@ export function createOffsetGapGuard(options: OffsetGapGuardOptions) {
       positions.set(partition, next);
     },
 
-    /** Notes that this process committed `offset`. */
     onCommitted(partition: number, offset: number): void {
       positions.set(partition, offset);
     },

@@ -43,18 +43,17 @@ export function watchQueue({ broker, metrics, onOffsets, logger }: QueueOptions)
 
   return {
     /** The length at the last successful measurement; 0 before the first. */
-    known: () => queueLength(measured),
+    lastLength: () => queueLength(measured),
     /**
      * Asks Kafka how many events of the last measurement are uncommitted. Later events do not count: on a busy topic some
      * always wait. Rejects as Kafka does, and at once if the last measurement failed.
      */
-    async current(): Promise<number> {
+    async countRemaining(): Promise<number> {
       if (!isMeasured) throw new Error('Kafka does not respond');
       const highs = new Map(measured.map(({ partition, high }) => [partition, high]));
       const now = await broker.offsets();
       return queueLength(now.map((at) => ({ ...at, high: highs.get(at.partition) ?? at.high })));
     },
-    /** Whether the last measurement succeeded. */
     isMeasured: () => isMeasured,
     stop: repeat(measure, {
       everyMs: () => (isMeasured ? intervalMs : retryMs),

@@ -106,7 +106,7 @@ test('reads and clears stay right during an upgrade, and after it is taken back'
   const traffic = startTraffic(processes);
   await traffic.more(30);
   const logger = createLogger('content-cache', 'warn');
-  await prepareDatabases('content-cache', { platform: own.url, role: roleUrl, logger });
+  await prepareDatabases('content-cache', { platform: own.url, roleUrl, logger });
   await traffic.more(30);
   processes.push(await start(ROOT, roleUrl), await start(ROOT, roleUrl));
   await traffic.more(60);

@@ -1,24 +1,23 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import type { Database } from '@content-platform/chassis';
-import { type HttpServer, startHttpServer } from '../../../test/support/http-server.ts';
+import { startHttpServer } from '../../../test/support/http-server.ts';
 import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
+import { useStarted } from '../../../test/support/use-started.ts';
 import { useLetters } from '../testing/letters.ts';
 import { createFindUser } from '../users.ts';
 
-/** Stands for auth's internal listener, which knows user 2. */
-let auth: HttpServer;
 let authStatus: number | undefined;
-const letters = useLetters({ findUser: (whom) => createFindUser(auth.origin, fetch)(whom) });
-beforeAll(async () => {
-  auth = await startHttpServer(({ url }, response) => {
+/** Stands for auth's internal listener, which knows user 2. */
+const auth = useStarted(() =>
+  startHttpServer(({ url }, response) => {
     response.writeHead(authStatus ?? (url === '/users?id=2' ? 200 : 404)).end('{"id":2}');
-  });
-});
+  }),
+);
+const letters = useLetters({ findUser: (whom) => createFindUser(auth.origin, fetch)(whom) });
 afterEach(async () => {
   authStatus = undefined;
   await letters.database.query('test', 'TRUNCATE letters.letter, letters.idempotency_key CASCADE');
 });
-afterAll(() => auth.close());
 
 const count = async () => (await letters.database.query('test', 'SELECT FROM letters.letter')).rowCount;
 const key = { 'Idempotency-Key': 'a-key' };

@@ -81,7 +81,7 @@ const refused = (refusal: Refusal): DetectedType => ({ kind: 'refused', refusal 
 /** Readers search for the end of a PDF in its last 1,024 bytes (ISO 32000-1, annex H.3). */
 const isWholePdf = (file: Buffer): boolean => file.subarray(-1_024).includes('%%EOF');
 
-async function inspectPicture(file: Buffer, mime: string): Promise<DetectedType> {
+async function inspectImage(file: Buffer, mime: string): Promise<DetectedType> {
   if (mime === 'image/png' && isPngBomb(file)) return refused('unreadable_file');
   if (mime === 'image/gif' && exceedsGifHeader(file)) return refused('unreadable_file');
   // With its own limit sharp would report images that are too large as damaged.
@@ -109,5 +109,5 @@ export async function inspect(file: Buffer): Promise<DetectedType> {
   }
   if (mime === undefined || !Object.hasOwn(formats, mime)) return refused('unsupported_media_type');
   if (mime === 'image/avif' && isAvifSequence(file)) return refused('animated_image');
-  return inspectPicture(file, mime);
+  return inspectImage(file, mime);
 }

@@ -1,9 +1,9 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { fork, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, open, readFile, readlink, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { open, readFile, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import * as corpus from '../testing/corpus.ts';
 import { createTestPool, type TestPool } from '../testing/pools.ts';
 
@@ -59,14 +59,9 @@ if (process.getuid?.() === 0) {
   });
 
   test('a worker process of a service that runs as root reads neither its environment nor its files', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'secret-'));
-    const secret = join(folder, 'database-url');
+    const secret = join(temporaryFolder(), 'database-url');
     await writeFile(secret, 'hunter2', { mode: 0o600 });
-    try {
-      for (const path of ['/proc/PARENT/environ', '/proc/PARENT/mem', secret])
-        expect([path, await findingOf(`read ${path}`)]).toEqual([path, 'EACCES']);
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+    for (const path of ['/proc/PARENT/environ', '/proc/PARENT/mem', secret])
+      expect([path, await findingOf(`read ${path}`)]).toEqual([path, 'EACCES']);
   });
 }

@@ -1,14 +1,15 @@
 import { until, within } from '../../../test/support/wait.ts';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '@content-platform/chassis';
 import { startHttpServer } from '../../../test/support/http-server.ts';
-import { type S3Server, startS3Server } from '../../../test/support/s3-server.ts';
+import { startS3Server } from '../../../test/support/s3-server.ts';
+import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
+import { useStarted } from '../../../test/support/use-started.ts';
 import { storeConfig } from '../config.ts';
 import { keysIn } from '../testing/media-fixture.ts';
 import { storeFromConfig } from './from-config.ts';
@@ -16,16 +17,8 @@ import { createLocalFolderStore } from './local-folder.ts';
 import { createS3Store, type S3Settings } from './s3.ts';
 import type { Store } from './store.ts';
 
-let root: string;
-let server: S3Server;
-beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), 'stores-'));
-  server = await startS3Server();
-}, 300_000);
-afterAll(async () => {
-  await server?.stop();
-  await rm(root, { recursive: true, force: true });
-});
+const root = temporaryFolder();
+const server = useStarted(startS3Server, 300_000);
 
 const s3 = (more: Partial<S3Settings> = {}): Store =>
   createS3Store({ ...server, region: 'us-east-1', ...more });

@@ -8,7 +8,7 @@ import { watchAddresses, type WatchedProcess } from './watched-process.ts';
 const intervalMs = 5_000;
 /** The samples of an hour. */
 const maxSamples = 720;
-export const windowMs = 300_000;
+export const countWindowMs = 300_000;
 
 /** The result of one round of scraping all processes. */
 export interface Sample {
@@ -28,9 +28,9 @@ export function gaugesOf(scrapes: readonly Scrape[]) {
   const largest = (name: string) => gauge(name, ...scrapes);
   const measured = largest('invalidation_queue_measured_timestamp_seconds');
   return {
-    /** Whether a gateway answered; only gateways count requests. */
+    /** Whether a gateway responded; only gateways count requests. */
     gateway: scrapes.some((scrape) => scrape.has('gateway_upstream_errors_total')),
-    /** Whether a content-cache answered; only content-cache counts reads. */
+    /** Whether a content-cache responded; only content-cache counts reads. */
     contentCache: scrapes.some((scrape) => scrape.has('cache_reads_total')),
     queue: largest('invalidation_queue_length'),
     /** When the queue length was last read from Kafka, in ms; 0: Kafka is not configured. */
@@ -64,7 +64,7 @@ export function startSampler(bases: readonly string[]) {
     const sample: Sample = { at, increases, gauges, values: new Map() };
     samples.push(sample);
     if (samples.length > maxSamples) samples.shift();
-    const targets = measure(countedSince(samples, at, windowMs), gauges, at);
+    const targets = measure(countedSince(samples, at, countWindowMs), gauges, at);
     sample.values = new Map(targets.map(({ name, value }) => [name, value]));
   }
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { countedSince, type Gauges, windowMs } from './sampler.ts';
+import { countedSince, countWindowMs, type Gauges } from './sampler.ts';
 import { measure } from './targets.ts';
 
 const at = 1_000_000;
@@ -50,7 +50,7 @@ test.each<[string, Partial<Gauges>, unknown]>([
 test('counts the last five minutes, and no sample from before the clock was set back', () => {
   const one = { increases: new Map([['x', 1]]), gauges: well, values: new Map() };
   const samples = [300_000, 299_999, -1].map((before) => ({ ...one, at: at - before }));
-  expect(countedSince(samples, at, windowMs).get('x')).toBe(1);
+  expect(countedSince(samples, at, countWindowMs).get('x')).toBe(1);
 });
 
 test('notes what the queue counts without Kafka', () => {

@@ -4,13 +4,13 @@ import type { Scrape } from './scrape.ts';
 
 const cpuWindowMs = 60_000;
 const restartWindowMs = 3_600_000;
-/** The window of the targets: all counts of a process that started within it are new. */
+/** Equals countWindowMs of sampler.ts: all counts of a process that started within it are new. */
 const youngMs = 300_000;
 const nothing: Counts = new Map();
 
 type ProcessState = PulseReport['processes'][number];
 
-/** Remembers the process at an address. Counts from before `watchedSince` (ms) may be old, so that they are ignored. */
+/** Remembers the process at an address. Ignores counts from before `watchedSince` (ms), which may be old. */
 export function watchProcess(address: string, watchedSince: number) {
   const unknown = { up: false, cpu: null, memory_bytes: null, event_loop_delay: null };
   let state: ProcessState = { service: null, address, ...unknown, started_at: null, restarts: 0 };
@@ -65,7 +65,7 @@ export function watchProcess(address: string, watchedSince: number) {
 }
 export type WatchedProcess = ReturnType<typeof watchProcess>;
 
-/** Remembers an address's process for 5 min after the last lookup: when it is back, old counts are no increases. */
+/** Keeps an address's process for 5 min after its last lookup, so that old counts do not look new when it returns. */
 export function watchAddresses() {
   /** `at`: when the address was last resolved, in ms. */
   const watched = new Map<string, { process: WatchedProcess; at: number }>();

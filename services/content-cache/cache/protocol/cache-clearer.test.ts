@@ -60,7 +60,7 @@ test("deletes both views and other programs' keys of exactly this record", async
     'web:1:a webform webform: webform:01:a webform:10 webform:12:a webform:1x webform:1x:a webform::1';
   await put(...words(`webform:1:a webform:1: webform:1:a:b ${others} xwebform:1:a`));
 
-  expect(await cache.clearModel('webform', 1)).toBe(2 + 3);
+  expect(await cache.clearRecord('webform', 1)).toBe(2 + 3);
   expect(await keysLeft()).toEqual(words(`webform:12 ${others} xwebform:1:a`).toSorted());
 });
 
@@ -90,7 +90,7 @@ test.each(['web*', 'we?form', 'web[f]orm', String.raw`web\form`, 'web^-form'])(
   'treats %s literally, not as a pattern',
   async (model) => {
     await put(`${model}:1:a`, `${model}:2:a`, 'webform:1:a', 'webXform:1:a', 'webf:1:a', 'webff:1:a');
-    expect(await cache.clearModel(model, 1)).toBe(1);
+    expect(await cache.clearRecord(model, 1)).toBe(1);
     expect(await cache.clearPattern(model)).toBe(1);
     expect(await keysLeft()).toEqual(['webXform:1:a', 'webf:1:a', 'webff:1:a', 'webform:1:a']);
   },
@@ -99,7 +99,7 @@ test.each(['web*', 'we?form', 'web[f]orm', String.raw`web\form`, 'web^-form'])(
 test('deletes keys that are not UTF-8', async () => {
   const key = Buffer.from([...Buffer.from('webform:12:'), 0xff, 0x00, 0xfe, 0x0a, 0xc3]);
   await redis.admin.set(key, 'theirs');
-  expect(await cache.clearModel('webform', 12)).toBe(1);
+  expect(await cache.clearRecord('webform', 12)).toBe(1);
   await redis.admin.set(key, 'theirs');
   expect(await cache.clearPattern('webform')).toBe(1);
   expect(await keysLeft()).toEqual([]);
@@ -109,7 +109,7 @@ test('counts 10,000 unmanaged keys among as many others exactly', async () => {
   const numbers = Array.from({ length: 10_000 }, (_, index) => index);
   await put(...numbers.map((n) => `webform:12:${n}`));
   await put(...numbers.map((n) => `webform:123:${n}`));
-  expect(await cache.clearModel('webform', 12)).toBe(10_000);
+  expect(await cache.clearRecord('webform', 12)).toBe(10_000);
   expect(await redis.admin.dbsize()).toBe(10_000);
   expect(await cache.clearPattern('webform')).toBe(10_000);
   expect(await redis.admin.dbsize()).toBe(0);
@@ -119,7 +119,7 @@ test('none: clears only our own keys, without a scan', async () => {
   const alone = await started.cache(redis.url, { unmanagedKeys: 'none' });
   await alone.read('webform', 12, 'full', loadVersion(1));
   await put('webform:12:a');
-  const scans = await scansDuring(async () => expect(await alone.clearModel('webform', 12)).toBe(1));
+  const scans = await scansDuring(async () => expect(await alone.clearRecord('webform', 12)).toBe(1));
   expect(scans).toBe(0);
   expect(await keysLeft()).toEqual(['webform:12:a']);
 });
@@ -131,8 +131,8 @@ test('concurrent clears share sweeps, and their counts add up', async () => {
   let counts: number[] = [];
   const scans = await scansDuring(async () => {
     counts = await Promise.all([
-      ...ids.map((id) => cache.clearModel('webform', id)),
-      ...ids.map((id) => cache.clearModel('webform', id)),
+      ...ids.map((id) => cache.clearRecord('webform', id)),
+      ...ids.map((id) => cache.clearRecord('webform', id)),
       cache.clearPattern('pathway'),
     ]);
   });
@@ -158,12 +158,12 @@ test('clears many records with one scan, and counts the keys of each', async () 
 test("deletes exactly the records' keys in a shared sweep", async () => {
   const others = ['pathway:2:a', 'web:2:a', 'webform:23:a', 'webform:2x:a', 'webform:3'];
   await put('webform:1:a', 'webform:2:a', 'webform:2:b', 'webform:3:a', ...others);
-  const counts = await Promise.all([1, 2, 3].map((id) => cache.clearModel('webform', id)));
+  const counts = await Promise.all([1, 2, 3].map((id) => cache.clearRecord('webform', id)));
   expect(counts).toEqual([1, 2, 2]);
   expect(await keysLeft()).toEqual(others.slice(0, -1));
   await put('webform:4:a', 'webform:5:a', 'pathway:6:a');
-  const webforms = [4, 5].map((id) => cache.clearModel('webform', id));
-  expect(await Promise.all([...webforms, cache.clearModel('pathway', 6)])).toEqual([1, 1, 1]);
+  const webforms = [4, 5].map((id) => cache.clearRecord('webform', id));
+  expect(await Promise.all([...webforms, cache.clearRecord('pathway', 6)])).toEqual([1, 1, 1]);
   expect(await keysLeft()).toEqual(others.slice(0, -1));
 });
 
@@ -177,10 +177,10 @@ test('does not join a running sweep, which may have passed the key', async () =>
     passed.resolve();
     await goOn.promise;
   });
-  const first = clearer.clearModel('webform', 12);
+  const first = clearer.clearRecord('webform', 12);
   await passed.promise;
   await put('webform:12:late');
-  const later = Promise.all([clearer.clearModel('webform', 12), clearer.clearModel('webform', 13)]);
+  const later = Promise.all([clearer.clearRecord('webform', 12), clearer.clearRecord('webform', 13)]);
   goOn.resolve();
   expect(await first).toBe(0);
   expect(await later).toEqual([1, 0]);
@@ -195,8 +195,8 @@ test('refuses a sweep during which Redis was restarted; the next sweep succeeds'
     await redis.restart();
     await until('the connection to be back', () => connection.state === 'usable');
   });
-  await expect(clearer.clearModel('webform', 12)).rejects.toMatchObject({ name: 'CacheRefused' });
-  expect(await clearer.clearModel('webform', 12)).toBe(0);
+  await expect(clearer.clearRecord('webform', 12)).rejects.toMatchObject({ name: 'CacheRefused' });
+  expect(await clearer.clearRecord('webform', 12)).toBe(0);
 });
 
 test('a refused clear of a model has deleted nothing', async () => {

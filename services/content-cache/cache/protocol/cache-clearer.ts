@@ -3,7 +3,7 @@ import { type CacheNode, CacheRefused, type ClearTransport, SlotsMoving } from '
 import { recordKey } from './record-cache.ts';
 
 /** Keys to delete. `webform:12`: other programs' keys of the record (`webform:12:…`). `webform:*`: every key of the model. */
-type Target = string;
+type SweepTarget = string;
 
 /** Attempts when slots of the cluster move during a scan, and the pause between them. */
 const maxScans = 4;
@@ -13,7 +13,7 @@ const scanPauseMs = 150;
 const recordKeyForm = /^[^:]+:[1-9][0-9]{0,15}$/;
 
 interface Batch {
-  deleted: Map<Target, number>;
+  deleted: Map<SweepTarget, number>;
   done: PromiseWithResolvers<void>;
 }
 
@@ -37,7 +37,7 @@ function createSweep(transport: ClearTransport) {
     running = false;
   }
 
-  return async function sweep(targets: readonly Target[]): Promise<number[]> {
+  return async function sweep(targets: readonly SweepTarget[]): Promise<number[]> {
     const batch = (next ??= { deleted: new Map(), done: Promise.withResolvers() });
     const added = new Set(targets.filter((target) => !batch.deleted.has(target)));
     for (const target of added) batch.deleted.set(target, 0);
@@ -48,7 +48,7 @@ function createSweep(transport: ClearTransport) {
 }
 
 /** Scans again when a slot moved during the scan: its keys may have been missed on both nodes. */
-async function scanAll(transport: ClearTransport, deleted: Map<Target, number>): Promise<void> {
+async function scanAll(transport: ClearTransport, deleted: Map<SweepTarget, number>): Promise<void> {
   for (let scan = 1; ; scan += 1) {
     try {
       return await scanOnce(transport, deleted);
@@ -64,8 +64,8 @@ async function scanAll(transport: ClearTransport, deleted: Map<Target, number>):
  * server must run a script that needs write access and return the same incarnation. The slots must also have the same
  * owners and config epochs: a slot that moved away and back has a newer epoch.
  */
-async function scanOnce(transport: ClearTransport, deleted: Map<Target, number>): Promise<void> {
-  const slots = await transport.slotMap();
+async function scanOnce(transport: ClearTransport, deleted: Map<SweepTarget, number>): Promise<void> {
+  const ownership = await transport.slotOwnership();
   const nodes = transport.primaries();
   const incarnations = () => Promise.all(nodes.map((node) => node.incarnation()));
   const before = await incarnations();
@@ -73,11 +73,11 @@ async function scanOnce(transport: ClearTransport, deleted: Map<Target, number>)
   const after = await incarnations();
   if (before.join() !== after.join())
     throw new CacheRefused('Redis was restarted or replaced during the sweep');
-  if ((await transport.slotMap()) !== slots)
+  if ((await transport.slotOwnership()) !== ownership)
     throw new SlotsMoving('slots of the cluster were moved during the sweep');
 }
 
-async function scanNode(node: CacheNode, deleted: Map<Target, number>): Promise<void> {
+async function scanNode(node: CacheNode, deleted: Map<SweepTarget, number>): Promise<void> {
   const glob = globFor([...deleted.keys()]);
   let cursor = '0';
   do {
@@ -91,7 +91,7 @@ async function scanNode(node: CacheNode, deleted: Map<Target, number>): Promise<
 const escapeGlob = (text: string): string => text.replaceAll(/[\\*?[\]^-]/g, String.raw`\$&`);
 
 /** One scan serves many targets: the glob only narrows the scan down, targetOf() decides for each key. */
-function globFor(targets: Target[]): string {
+function globFor(targets: SweepTarget[]): string {
   const [first] = targets;
   if (targets.length === 1 && !isModel(first!)) return `${escapeGlob(first!)}:*`;
   const models = new Set(targets.map(modelOf));
@@ -99,10 +99,10 @@ function globFor(targets: Target[]): string {
   return targets.some(isModel) ? `${model}:*` : `${model}:*:*`;
 }
 
-async function deletePage(node: CacheNode, keys: Buffer[], deleted: Map<Target, number>): Promise<void> {
-  const unmanaged = new Map<Target, Buffer[]>();
+async function deletePage(node: CacheNode, keys: Buffer[], deleted: Map<SweepTarget, number>): Promise<void> {
+  const unmanaged = new Map<SweepTarget, Buffer[]>();
   const work: Promise<void>[] = [];
-  const add = async (target: Target, count: Promise<number>) => {
+  const add = async (target: SweepTarget, count: Promise<number>) => {
     deleted.set(target, (await count) + deleted.get(target)!);
   };
   for (const key of keys) {
@@ -118,7 +118,7 @@ async function deletePage(node: CacheNode, keys: Buffer[], deleted: Map<Target, 
 }
 
 /** The target that `key` belongs to, if any: its model, or its record when the key continues after the id. */
-function targetOf(key: string, targets: ReadonlyMap<Target, number>): Target | undefined {
+function targetOf(key: string, targets: ReadonlyMap<SweepTarget, number>): SweepTarget | undefined {
   const modelEnd = key.indexOf(':');
   if (modelEnd < 0) return undefined;
   const model = modelTarget(key.slice(0, modelEnd));
@@ -129,9 +129,9 @@ function targetOf(key: string, targets: ReadonlyMap<Target, number>): Target | u
 }
 
 /** Returns the target for every key of a model. */
-const modelTarget = (model: string): Target => `${model}:*`;
-const isModel = (target: Target): boolean => target.endsWith(':*');
-const modelOf = (target: Target): string => target.slice(0, target.indexOf(':'));
+const modelTarget = (model: string): SweepTarget => `${model}:*`;
+const isModel = (target: SweepTarget): boolean => target.endsWith(':*');
+const modelOf = (target: SweepTarget): string => target.slice(0, target.indexOf(':'));
 
 /** sweep: other programs may have written keys `<model>:<id>:…`, clears delete them; none: there are no such keys. */
 export type UnmanagedKeys = 'sweep' | 'none';
@@ -142,8 +142,8 @@ export type UnmanagedKeys = 'sweep' | 'none';
  * A CacheError (CacheUnavailable, CacheRefused) means that the clear may have failed: retry the clear before acknowledging it.
  */
 export interface CacheClearer {
-  /** Named after POST clear-model, but clears one record: `<model>:<id>` and, with 'sweep', `<model>:<id>:…`. */
-  clearModel(model: string, id: number): Promise<number>;
+  /** Clears one record: `<model>:<id>` and, with 'sweep', `<model>:<id>:…`. */
+  clearRecord(model: string, id: number): Promise<number>;
   /** Clears records of a model, with one sweep. Returns the number for each of the ids, which must differ. */
   clearRecords(model: string, ids: readonly number[]): Promise<number[]>;
   /** Clears all records of a known model: the pattern `<model>:*`. */
@@ -158,16 +158,16 @@ export function createCacheClearer(transport: ClearTransport, unmanagedKeys: Unm
 
   async function clearRecords(model: string, ids: readonly number[]): Promise<number[]> {
     const keys = ids.map((id) => recordKey(model, id));
-    const views: number[] = [];
+    const counts: number[] = [];
     for (let start = 0; start < keys.length; start += sliceSize)
-      views.push(...(await Promise.all(keys.slice(start, start + sliceSize).map(transport.clear))));
-    if (unmanagedKeys === 'none') return views;
+      counts.push(...(await Promise.all(keys.slice(start, start + sliceSize).map(transport.clear))));
+    if (unmanagedKeys === 'none') return counts;
     const unmanaged = await sweep(keys);
-    return views.map((count, index) => count + unmanaged[index]!);
+    return counts.map((count, index) => count + unmanaged[index]!);
   }
 
   return {
-    clearModel: async (model, id) => (await clearRecords(model, [id]))[0]!,
+    clearRecord: async (model, id) => (await clearRecords(model, [id]))[0]!,
     clearRecords,
     clearPattern: async (model) => (await sweep([modelTarget(model)]))[0]!,
   };

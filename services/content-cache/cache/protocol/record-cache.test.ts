@@ -58,7 +58,7 @@ test('caches absence for a shorter time, and counts it as a cached view', async 
   });
   expect(await cache.read('webform', 404, 'full', loadNothing)).toEqual({ outcome: 'hit', record: null });
   expect(await ttlOf('webform:404')).toBeLessThanOrEqual(33_000);
-  expect(await cache.clearModel('webform', 404)).toBe(1);
+  expect(await cache.clearRecord('webform', 404)).toBe(1);
   expect(await cache.read('webform', 404, 'full', loadVersion(1))).toMatchObject({ outcome: 'miss' });
 });
 
@@ -206,7 +206,7 @@ test('serves no reader with a READ that was sent before the reader arrived', asy
 
   const { waiting: early } = await fillWhileAnotherWaits(1);
   await hit.promise;
-  await cache.clearModel('webform', 12);
+  await cache.clearRecord('webform', 12);
   const { waiting: late } = await fillWhileAnotherWaits(2);
   handOver.resolve();
   expect((await early).record?.version).toBe(1);
@@ -286,7 +286,7 @@ test('one waiting reader fills when the lease was cleared', async () => {
   const clock = jest.spyOn(performance, 'now').mockReturnValue(performance.now());
   const load = loadVersion(2, 20);
   const waiting = Array.from({ length: 10 }, () => cache.read('webform', 12, 'full', load));
-  await cache.clearModel('webform', 12);
+  await cache.clearRecord('webform', 12);
   const reads = await Promise.all(waiting);
   clock.mockRestore();
   expect(load.calls).toBe(1);
@@ -307,7 +307,7 @@ test('caches up to 256 KB', async () => {
     expect(await cache.read('webform', 13, 'full', load)).toEqual({ outcome: 'miss', record: large });
   expect(await redis.admin.memory('USAGE', 'webform:13')).toBeLessThan(2_000);
   expect(Object.keys(await fieldsOf('webform:13'))).not.toContain('full:lease');
-  await cache.clearModel('webform', 13);
+  await cache.clearRecord('webform', 13);
   await cache.read('webform', 13, 'full', loadVersion(2));
   expect(await cache.read('webform', 13, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
 });

@@ -40,7 +40,7 @@ async function clearDuringLoad(scripts: ProtocolScripts, reader = (cache: RaceCa
   const slow = reader(await cacheOn(redis, scripts));
   const other = await cacheOn(redis, scripts);
   await slow.read('webform', 12, 'full', async () => {
-    await other.clearModel('webform', 12);
+    await other.clearRecord('webform', 12);
     return recordOf(1);
   });
   return readVersion(other, 2);
@@ -64,7 +64,7 @@ test('a second reader that joins a read of the database begun before the clear',
     const { load, begun, release } = heldLoad(1);
     const first = cache.read('webform', 12, 'full', load);
     await begun;
-    await cache.clearModel('webform', 12);
+    await cache.clearRecord('webform', 12);
     const second = readVersion(cache, 2);
     await until('the second lease', async () => (await redis.admin.exists('webform:12')) === 1);
     // Its reply comes before that of a later command; then the reader begins its load.
@@ -84,7 +84,7 @@ async function clearDuringBatch(reader = (cache: RaceCache) => cache): Promise<u
   const slow = reader(await cacheOn(redis, protocolScripts));
   const other = await cacheOn(redis, protocolScripts);
   await slow.readMany('webform', [11, 12], 'full', async (ids) => {
-    await other.clearModel('webform', 12);
+    await other.clearRecord('webform', 12);
     return new Map(ids.map((id) => [id, recordOf(1)]));
   });
   expect(await other.read('webform', 11, 'full', loadVersion(2))).toMatchObject({ outcome: 'hit' });
@@ -109,7 +109,7 @@ async function clearWhileBatchWaits(reader = (cache: RaceCache) => cache): Promi
     const records = new Map(ids.map((id) => [id, recordOf(inDatabase)]));
     if (inDatabase === 1) {
       inDatabase = 2;
-      await other.clearModel('webform', 12);
+      await other.clearRecord('webform', 12);
     }
     return records;
   });
@@ -131,7 +131,7 @@ async function restartFromOldFile(scripts: ProtocolScripts): Promise<unknown> {
   await redis.admin.save();
   // While Redis saved, the cache may have disconnected.
   await usable(cache);
-  expect(await cache.clearModel('webform', 12)).toBe(1);
+  expect(await cache.clearRecord('webform', 12)).toBe(1);
   await redis.kill();
   await until('the loss to be detected', () => cache.state === 'unavailable');
   await redis.restart();
@@ -158,7 +158,7 @@ async function promotionThereAndBack(scripts: ProtocolScripts): Promise<unknown>
   await follow(a, b);
   await a.admin.replicaof('127.0.0.1', 1);
   const cacheOfB = await cacheOn(b, scripts);
-  expect(await cacheOfB.clearModel('webform', 12)).toBe(1);
+  expect(await cacheOfB.clearRecord('webform', 12)).toBe(1);
 
   await promote(a);
   await usable(cacheOfA);
@@ -192,7 +192,7 @@ async function readFromCutOffPrimary(scripts: ProtocolScripts): Promise<unknown>
   const cacheOfA = await cacheOn(a, scripts);
   await readVersion(cacheOfA, 1);
   await takeOver();
-  await (await cacheOn(b, scripts)).clearModel('webform', 12);
+  await (await cacheOn(b, scripts)).clearRecord('webform', 12);
   expect(cacheOfA.state).toBe('usable');
   return readVersion(cacheOfA, 2);
 }
@@ -225,7 +225,7 @@ test('a clear of a model on a primary that was cut off', async () => {
 });
 
 const onReplica: Record<string, (cache: ContentCache) => Promise<unknown>> = {
-  'a clear': (cache) => cache.clearModel('webform', 12),
+  'a clear': (cache) => cache.clearRecord('webform', 12),
   'a clear of a model': (cache) => cache.clearPattern('webform'),
   'a read': async (cache) => {
     throw (await cache.read('webform', 12, 'full', loadVersion(2))).reason;

@@ -49,7 +49,7 @@ test('caches records on the owners of their keys, and clears them by id and by m
   for (const { admin } of cluster.primaries) expect(await admin.dbsize()).toBeGreaterThan(0);
   for (const id of ids)
     expect(await cache.read('webform', id, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
-  expect(await cache.clearModel('webform', 1)).toBe(1);
+  expect(await cache.clearRecord('webform', 1)).toBe(1);
   expect(await cache.clearPattern('webform')).toBe(29);
   expect(await count()).toBe(1);
   const { usedBytes, limitBytes } = await cache.memory();
@@ -67,7 +67,7 @@ test("finds other programs' keys of a record in every slot", async () => {
   }
   const all = await count();
   expect(all).toBeGreaterThanOrEqual(5);
-  expect(await cache.clearModel('webform', 12)).toBe(all);
+  expect(await cache.clearRecord('webform', 12)).toBe(all);
   expect(await count()).toBe(0);
 });
 
@@ -77,7 +77,7 @@ test('a clear follows a moved slot, and no read is stale', async () => {
   await cluster.move(slot, a, b);
   expect(await b.admin.exists(key)).toBe(1);
   // The cache does not know of the move yet.
-  expect(await cache.clearModel('webform', idAtA)).toBe(1);
+  expect(await cache.clearRecord('webform', idAtA)).toBe(1);
   expect(await b.admin.exists(key)).toBe(0);
   expect(await versionOf(cache, idAtA, 2)).toBe(2);
   expect(await cache.read('webform', idAtA, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
@@ -100,13 +100,13 @@ test('while a slot moves, reads hit only the keys that have not moved, and clear
   await expect(cache.clearPattern('webform')).rejects.toMatchObject({ name: 'CacheRefused' });
   await cluster.moveKeys(slot, a, b);
   expect(await cache.read('webform', idAtA, 'full', loadVersion(2))).toMatchObject({ outcome: 'bypass' });
-  await expect(cache.clearModel('webform', idAtA)).rejects.toMatchObject({ name: 'CacheRefused' });
+  await expect(cache.clearRecord('webform', idAtA)).rejects.toMatchObject({ name: 'CacheRefused' });
   expect(await b.admin.call('ASKING')).toBe('OK');
   expect(await b.admin.exists(key)).toBe(1);
   expect(await cache.read('webform', idAtC, 'full', loadVersion(1))).toMatchObject({ outcome: 'miss' });
 
   await cluster.endMove(slot, a, b);
-  expect(await cache.clearModel('webform', idAtA)).toBe(1);
+  expect(await cache.clearRecord('webform', idAtA)).toBe(1);
   await cluster.move(slot, b, a);
 });
 
@@ -116,7 +116,7 @@ test('does not redirect the clear of a moving key, which could return after the 
   await versionOf(cache, idAtA, 1);
   await cluster.beginMove(slot, a, b);
   await cluster.moveKeys(slot, a, b);
-  const cleared = await cache.clearModel('webform', idAtA).catch((error: Error) => error.name);
+  const cleared = await cache.clearRecord('webform', idAtA).catch((error: Error) => error.name);
 
   await a.admin.call('CLUSTER', 'SETSLOT', slot, 'STABLE');
   await b.admin.call('MIGRATE', '127.0.0.1', a.port, key, 0, 5000);
@@ -129,7 +129,7 @@ test('does not redirect the clear of a moving key, which could return after the 
   expect(followed).toBe(0);
   expect(await versionOf(cache, idAtA, 2)).toBe(1);
   expect(cleared).toBe('CacheRefused');
-  expect(await cache.clearModel('webform', idAtA)).toBe(1);
+  expect(await cache.clearRecord('webform', idAtA)).toBe(1);
   expect(await versionOf(cache, idAtA, 2)).toBe(2);
 });
 
@@ -165,7 +165,7 @@ async function clearWhileSlotIsAway(check: 'checked' | 'unchecked') {
     },
     nodeC,
   ];
-  const unchecked = check === 'unchecked' ? { slotMap: async () => '' } : {};
+  const unchecked = check === 'unchecked' ? { slotOwnership: async () => '' } : {};
   const clearer = createCacheClearer({ ...connection, primaries: () => slowed, ...unchecked }, 'sweep');
   const acknowledged = await clearer.clearPattern('webform');
   await usable(cache);
@@ -196,7 +196,7 @@ test('losing one primary affects only its keys, and its part recovers before it 
       connects += 1;
       if (connects <= 3) return;
       // B's part has no record of A; clearing the model clears B's part of it.
-      expect(await clearer.clearModel('webform', idAtA)).toBe(0);
+      expect(await clearer.clearRecord('webform', idAtA)).toBe(0);
       recovered = await clearer.clearPattern('webform');
     },
   });
@@ -209,7 +209,7 @@ test('losing one primary affects only its keys, and its part recovers before it 
   for (const id of [idAtA, idAtC])
     expect(await cache.read('webform', id, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
   expect(await cache.read('webform', idAtB, 'full', loadVersion(2))).toMatchObject({ outcome: 'bypass' });
-  await expect(cache.clearModel('webform', idAtB)).rejects.toMatchObject({ name: 'CacheUnavailable' });
+  await expect(cache.clearRecord('webform', idAtB)).rejects.toMatchObject({ name: 'CacheUnavailable' });
   await expect(cache.clearPattern('webform')).rejects.toMatchObject({ name: 'CacheUnavailable' });
   await expect(cache.memory()).rejects.toMatchObject({ name: 'CacheUnavailable' });
 
@@ -243,7 +243,7 @@ test('one reachable node is enough to find the cluster', async () => {
     outcome: 'bypass',
     reason: { name: 'CacheUnavailable', message: expect.stringContaining('ECONNREFUSED') },
   });
-  await expect(away.clearModel('webform', 1)).rejects.toMatchObject({ name: 'CacheUnavailable' });
+  await expect(away.clearRecord('webform', 1)).rejects.toMatchObject({ name: 'CacheUnavailable' });
   await away.close();
   expect(away.state).toBe('closed');
 });

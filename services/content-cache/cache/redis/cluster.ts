@@ -49,7 +49,7 @@ export function createClusterConnection(
   let state: CacheState = 'unavailable';
   let reason: Error | undefined;
   let refreshError: Error | undefined;
-  let unfit: UnsupportedRedis | undefined;
+  let unsupported: UnsupportedRedis | undefined;
   let refreshing: Promise<void> | undefined;
   let refreshedAt = -Infinity;
   let running: Promise<void> | undefined;
@@ -70,7 +70,7 @@ export function createClusterConnection(
     });
     members.set(address, primary);
     return primary.start().catch((error: UnsupportedRedis) => {
-      unfit = error;
+      unsupported = error;
       // The next refresh adds it again.
       members.delete(address);
     });
@@ -95,7 +95,7 @@ export function createClusterConnection(
   function whyNotUsable(): Error | undefined {
     const lost = addresses().find((address) => !isConnected(members.get(address)));
     if (lost) {
-      const why = members.get(lost)?.reason ?? unfit;
+      const why = members.get(lost)?.reason ?? unsupported;
       return new CacheUnavailable(`${lost}: ${why?.message ?? 'not connected'}`);
     }
     if (map && !map.isWhole) return new CacheUnavailable('some slots belong to no primary');
@@ -134,7 +134,7 @@ export function createClusterConnection(
     const errors = results.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : []));
     refreshError = errors[0];
     if (errors.some(({ message }) => message.includes('cluster support disabled')))
-      unfit = new UnsupportedRedis('this Redis is not a cluster: use redis:// instead of redis-cluster://');
+      unsupported = new UnsupportedRedis('this Redis is not a cluster: use redis:// or redis-sentinel://');
     return results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   }
 
@@ -188,7 +188,7 @@ export function createClusterConnection(
     },
     async start() {
       await refreshTopology();
-      if (unfit) throw unfit;
+      if (unsupported) throw unsupported;
       running = refreshUntilClosed();
     },
     forReading: (key) => ownerOf(key).forReading(),
@@ -203,7 +203,7 @@ export function createClusterConnection(
       }
     },
     primaries: () => primaries().map(({ node }) => node),
-    async slotMap() {
+    async slotOwnership() {
       const views = await Promise.all(
         primaries().map(async ({ at, node }) => readClusterNodes(await node.clusterNodes(), at, byName)),
       );
@@ -240,5 +240,5 @@ function onlyOf(node: CacheNode): ClearTransport {
     const counts = await Promise.all(keys.map((key) => ifServed(node.unlink([key]))));
     return counts.reduce((sum, count) => sum + count, 0);
   };
-  return { clear, primaries: () => [{ ...node, clear, unlink }], slotMap: async () => 'one primary' };
+  return { clear, primaries: () => [{ ...node, clear, unlink }], slotOwnership: async () => 'one primary' };
 }

@@ -34,7 +34,7 @@ test('bypasses a Redis that is unreachable at the start, refuses clears, and use
     outcome: 'bypass',
     reason: { message: expect.stringContaining('ECONNREFUSED') },
   });
-  await expect(cache.clearModel('webform', 12)).rejects.toMatchObject({ name: 'CacheUnavailable' });
+  await expect(cache.clearRecord('webform', 12)).rejects.toMatchObject({ name: 'CacheUnavailable' });
   await expect(cache.clearPattern('webform')).rejects.toMatchObject({ name: 'CacheUnavailable' });
   await expect(cache.memory()).rejects.toMatchObject({ name: 'CacheUnavailable' });
 
@@ -89,7 +89,7 @@ test('while recovering, reads bypass the cache and clears are carried out', asyn
   await becomes(cache, 'recovering');
 
   expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'bypass' });
-  expect(await cache.clearModel('webform', 12)).toBe(1);
+  expect(await cache.clearRecord('webform', 12)).toBe(1);
   goOn.resolve();
   await becomes(cache, 'usable');
   expect(recoveries).toBe(2);
@@ -114,7 +114,7 @@ test('a hanging Redis costs the commands in flight a timeout; after that nothing
   const cache = await start();
   await cache.read('webform', 12, 'full', loadVersion(1));
   redis.pause();
-  const clears = [cache.clearModel('webform', 12), cache.clearPattern('webform')];
+  const clears = [cache.clearRecord('webform', 12), cache.clearPattern('webform')];
   for (const clear of clears) await expect(clear).rejects.toMatchObject({ name: 'CacheUnavailable' });
   await becomes(cache, 'unavailable');
 
@@ -126,7 +126,7 @@ test('a hanging Redis costs the commands in flight a timeout; after that nothing
   channel.subscribe(count);
   for (let reads = 0; reads < 100; reads += 1) {
     expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'bypass' });
-    await expect(cache.clearModel('webform', 12)).rejects.toMatchObject({ name: 'CacheUnavailable' });
+    await expect(cache.clearRecord('webform', 12)).rejects.toMatchObject({ name: 'CacheUnavailable' });
   }
   channel.unsubscribe(count);
   expect(sent).toBe(0);
@@ -134,7 +134,7 @@ test('a hanging Redis costs the commands in flight a timeout; after that nothing
   redis.resume();
   await becomes(cache, 'usable');
   // An unanswered clear is uncertain, so the sender retries it.
-  await cache.clearModel('webform', 12);
+  await cache.clearRecord('webform', 12);
   expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'miss' });
 });
 
@@ -171,7 +171,7 @@ test('a slow reply fails only its own command, and is discarded when it arrives'
   const reads = [12, 13].map((id) => cache.read('webform', id, 'full', loadVersion(2)));
   for (const read of reads)
     expect(await read).toMatchObject({ outcome: 'bypass', reason: { name: 'CacheUnavailable' } });
-  await expect(cache.clearModel('pathway', 1)).rejects.toMatchObject({ name: 'CacheUnavailable' });
+  await expect(cache.clearRecord('pathway', 1)).rejects.toMatchObject({ name: 'CacheUnavailable' });
   expect(cache.state).toBe('usable');
   way.narrow(Infinity);
   expect((await cache.read('webform', 13, 'full', loadNothing)).record?.version).toBe(13);

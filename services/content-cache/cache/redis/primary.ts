@@ -16,7 +16,6 @@ const connectTimeoutMs = 1000;
 export const reconnectMs = 1000;
 const pingIntervalMs = 1000;
 
-/** Common settings of every client. */
 export const clientSettings = {
   lazyConnect: true,
   // Our own loop reconnects: nothing may be sent before the checks of a new connection.
@@ -75,7 +74,7 @@ export function createPrimary(options: PrimaryOptions) {
   }
 
   /** Connects and waits until the connection is lost. Always rejects, with the reason of the loss. */
-  async function live(onUsable: () => void): Promise<never> {
+  async function connectUntilLost(onUsable: () => void): Promise<never> {
     socketError = undefined;
     const { promise: lost, reject } = Promise.withResolvers<never>();
     redis.once('end', () =>
@@ -92,7 +91,7 @@ export function createPrimary(options: PrimaryOptions) {
       await node.incarnation();
       // Otherwise clears would never reach the other nodes of its cluster.
       if (!isCluster && (await node.isInCluster()))
-        throw new UnsupportedRedis('this Redis is part of a cluster: redis-cluster:// is for that');
+        throw new UnsupportedRedis('this Redis is part of a cluster: use redis-cluster://');
       pings = setInterval(() => void node.ping().catch(() => {}), pingIntervalMs);
       enter('recovering');
       await Promise.race([options.recover(node), lost]);
@@ -107,7 +106,7 @@ export function createPrimary(options: PrimaryOptions) {
 
   async function run(first: PromiseWithResolvers<void>): Promise<void> {
     for (let attempt = 1; !closing.signal.aborted; attempt += 1) {
-      const error = await live(first.resolve).catch((why: Error) => why);
+      const error = await connectUntilLost(first.resolve).catch((why: Error) => why);
       if (closing.signal.aborted) break;
       if (attempt === 1 && error instanceof UnsupportedRedis) {
         first.reject(error);

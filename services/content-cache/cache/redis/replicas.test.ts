@@ -30,13 +30,13 @@ test('refuses a primary whose replica hangs, and uses it again afterwards', asyn
     name: 'CacheRefused',
     message: expect.stringContaining('NOREPLICAS 0 replicas follow this server'),
   });
-  await expect(cache.clearModel('webform', 12)).rejects.toMatchObject({ name: 'CacheRefused' });
+  await expect(cache.clearRecord('webform', 12)).rejects.toMatchObject({ name: 'CacheRefused' });
   await expect(cache.clearPattern('webform')).rejects.toMatchObject({ name: 'CacheRefused' });
   await expect(cache.inspect('webform', 12)).rejects.toMatchObject({ name: 'CacheRefused' });
 
   replica.resume();
   await until('the cache is used again', isHit);
-  expect(await until('a clear is accepted', () => cache.clearModel('webform', 12))).toBe(1);
+  expect(await until('a clear is accepted', () => cache.clearRecord('webform', 12))).toBe(1);
 });
 
 test('never uses a primary without a replica, and reports why', async () => {
@@ -61,7 +61,7 @@ async function sleepThroughFailover(scripts: ProtocolScripts): Promise<unknown> 
   a.pause();
   await until('the cache to notice', () => cacheOfA.state === 'unavailable');
   await b.admin.replicaof('NO', 'ONE');
-  await (await cacheAt(b.url, protocolScripts)).clearModel('webform', 12);
+  await (await cacheAt(b.url, protocolScripts)).clearRecord('webform', 12);
   a.resume();
   // The cache without the guard uses A again. The cache with the guard refuses A, because its replica has left.
   if (scripts === protocolScripts) await usable(cacheOfA);

@@ -37,7 +37,7 @@ test('uses a promoted replica, whose entries count as absent', async () => {
   expect(await stores.servers[1]!.admin.exists('webform:12')).toBe(1);
   expect((await cache.read('webform', 12, 'full', loadVersion(2))).record?.version).toBe(2);
   // The sentinels may still reconfigure the new primary, which refuses a clear meanwhile.
-  await until('a clear is accepted', () => cache.clearModel('webform', 12));
+  await until('a clear is accepted', () => cache.clearRecord('webform', 12));
   expect(await stores.servers[1]!.admin.exists('webform:12')).toBe(0);
   expect(recoveries).toBeGreaterThanOrEqual(2);
 });

@@ -9,7 +9,7 @@ import { createRandom, pick, type Random } from './random.ts';
 import { createVersionedStore } from './versioned-store.ts';
 
 /** The cache, or a broken cache with the same interface. */
-export type RaceCache = Pick<ContentCache, 'read' | 'readMany' | 'clearModel' | 'clearPattern'>;
+export type RaceCache = Pick<ContentCache, 'read' | 'readMany' | 'clearRecord' | 'clearPattern'>;
 
 export interface RaceOptions {
   /** Determines every random choice. The machine's scheduling is not repeatable. */
@@ -214,7 +214,7 @@ function createRace({ seed, models, records, memory, foreign }: RaceOptions, sig
         await change(ledger, random() < 0.9);
       }
       const { model: name, id } = cleared[0]!;
-      const clear = () => (wholeModel ? cache.clearPattern(name) : cache.clearModel(name, id));
+      const clear = () => (wholeModel ? cache.clearPattern(name) : cache.clearRecord(name, id));
       if (!(await clearUntilAcknowledged(cleared, clear))) return;
       figures[wholeModel ? 'patternClears' : 'clears'] += 1;
       figures.unmanagedLeft += (await foreign?.exists(...planted, 'none')) ?? 0;
