@@ -36,12 +36,12 @@ describe.each([
   describe.each(services)('$name', ({ name, port, memoryMb, stopSeconds, isSingle, exportsAs }) => {
     const deployment = find(resources, 'Deployment', name)!;
     const { labels, spec, container, migration } = podOf(deployment);
-    const isIt = { 'app.kubernetes.io/name': name };
+    const ownLabel = { 'app.kubernetes.io/name': name };
 
     test('has labels of its own, and in production an image with a version', () => {
-      expect(deployment.spec!.selector.matchLabels).toEqual(isIt);
+      expect(deployment.spec!.selector.matchLabels).toEqual(ownLabel);
       const mark = exportsAs && { 'content-platform/exports': 'true' };
-      expect(labels).toEqual({ ...isIt, 'app.kubernetes.io/part-of': 'content-platform', ...mark });
+      expect(labels).toEqual({ ...ownLabel, 'app.kubernetes.io/part-of': 'content-platform', ...mark });
       expect(container.image).toMatch(
         resources === base
           ? new RegExp(`^content-platform/${name}$`)
@@ -58,11 +58,11 @@ describe.each([
         .filter(({ spec: service }) => service!.selector!['app.kubernetes.io/name'] === name)
         .map(({ metadata, spec: { clusterIP, ports } = {} }) => [metadata!.name, clusterIP, ports]);
       // One address for the ingress.
-      const atTheDoor = [
+      const servicesOfGateway = [
         ['gateway', undefined, both.slice(0, 1)],
         ['gateway-processes', 'None', both.slice(1)],
       ];
-      expect(seen).toEqual(name === 'gateway' ? atTheDoor : [[name, 'None', both]]);
+      expect(seen).toEqual(name === 'gateway' ? servicesOfGateway : [[name, 'None', both]]);
     });
 
     test('has probes and a grace period that fit its start and its longest request', () => {
@@ -154,7 +154,7 @@ describe.each([
       expect(deployment.spec!.replicas).toBeUndefined();
       expect(minReplicas).toBeGreaterThanOrEqual(2);
       expect(maxReplicas).toBeGreaterThan(minReplicas!);
-      expect(budget).toMatchObject({ maxUnavailable: 1, selector: { matchLabels: isIt } });
+      expect(budget).toMatchObject({ maxUnavailable: 1, selector: { matchLabels: ownLabel } });
       if (name === 'content-cache') expect(maxReplicas).toBeLessThanOrEqual(cacheInvalidation.partitions);
     });
 

@@ -37,10 +37,10 @@ const reached = (from: Peer, name = 'it') =>
     );
 
 /** The connections that the settings of a service need, as `from to:port`. */
-function toldOf(name: string): string[] {
+function neededBy(name: string): string[] {
   const values = Object.values(environmentOf(deploymentOf(name), resources));
   const addresses = values.flatMap((value) => value.split(/,\s*/)).filter((value) => URL.canParse(value));
-  const told = addresses.flatMap((address) => {
+  const needed = addresses.flatMap((address) => {
     const { hostname, port } = new URL(address);
     const service = find(resources, 'Service', hostname);
     if (!service) return [];
@@ -50,7 +50,7 @@ function toldOf(name: string): string[] {
     const ports = name === 'gateway' ? [Number(port), Number(port) + internalPortOffset] : [Number(port)];
     return ports.filter((one) => one < 10_000).map((one) => `${name} ${to}:${one}`);
   });
-  return told.filter((one) => !one.startsWith(`${name} ${name}:`));
+  return needed.filter((one) => !one.startsWith(`${name} ${name}:`));
 }
 
 const unique = (list: string[]) => [...new Set(list)].toSorted();
@@ -61,7 +61,7 @@ test('one policy selects every pod and allows nothing', () => {
 });
 
 test.each(names)('inside: %s reaches exactly the services in its settings', (name) => {
-  expect(unique(reached(peers.get(name)!, name))).toEqual(unique(toldOf(name)));
+  expect(unique(reached(peers.get(name)!, name))).toEqual(unique(neededBy(name)));
 });
 
 test('connections that are allowed here are allowed in Compose too', () => {

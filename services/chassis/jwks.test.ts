@@ -32,9 +32,7 @@ function keysOf(): JwksClient {
   opened.push(keys);
   return keys;
 }
-const refuse = () => {
-  server.answer = (_request, response) => response.writeHead(503).end();
-};
+const refuse = () => void (server.answer = (_request, response) => response.writeHead(503).end());
 const unavailable = expect.objectContaining({ status: 503, error: 'service_unavailable' }) as object;
 
 test('a published kid that the set lacks causes a fetch at any time', async () => {
@@ -153,8 +151,10 @@ test('fetches nothing after it was closed', async () => {
   await keys.get('first');
   await keys.close();
   passed += 6 * minutes;
-  server.answer = () => undefined;
+  // The background refresh checks every 500 ms whether it is due.
+  await sleep(600);
   expect(server.paths).toHaveLength(1);
+  server.answer = () => undefined;
   const hanging = keysOf();
   await until('a fetch has begun', () => server.paths.length === 2);
   await hanging.close();

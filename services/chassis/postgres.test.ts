@@ -203,14 +203,14 @@ test('leaves idle connections whose server is gone, and uses new ones', async ()
   const proxy = await startProxy(new URL(own.url));
   const moved = open({ url: proxy.url });
   await Promise.all(Array.from({ length: 10 }, () => moved.query('one', 'SELECT pg_sleep(0.1)')));
-  proxy.lose();
+  proxy.blackhole();
   await expect(moved.ping()).rejects.toMatchObject({ status: 503 });
   // For the next second, nobody waits for the database.
   const refused = { status: 503, cause: { message: 'the database does not respond' } };
   await expect(moved.query('one', 'SELECT 1')).rejects.toMatchObject(refused);
   // With the limit of a statement (6 s) for each connection, this takes 13 s.
   await until('it responds again', () => moved.ping().then(() => true), 10_000);
-  proxy.lose();
+  proxy.blackhole();
   await Promise.allSettled([moved.ping(), moved.close()]);
   await proxy.close();
 });
@@ -221,13 +221,13 @@ test('a transaction in a database that hangs ends after the limit of one stateme
   const began = performance.now();
   const hanging = moved.transaction(async (query) => {
     await query('one', 'SELECT 1');
-    proxy.narrow(0);
+    proxy.limitReplies(0);
     await query('one', 'SELECT 1');
   });
   await expect(hanging).rejects.toMatchObject({ status: 503 });
   // The limit is 6 s. A ROLLBACK would wait as long again.
   expect(performance.now() - began).toBeLessThan(10_000);
-  proxy.narrow(Infinity);
+  proxy.limitReplies(Infinity);
   // On the same connection, this would be part of the transaction.
   await moved.query('make', 'CREATE TABLE afterwards ()');
   expect((await direct.query(`SELECT to_regclass('afterwards') AS made`)).rows).toEqual([

@@ -29,7 +29,7 @@ test('leaves a connection whose server is gone, and connects again', async () =>
   const redis = createRedis(proxy.url, createLogger('test', 'silent'));
   const responds = () => redis.ping().then(() => true);
   await until('it is connected', responds);
-  proxy.lose();
+  proxy.blackhole();
   await expect(redis.ping()).rejects.toThrow('timed out');
   // Without a limit for the connection, TCP keeps it for a quarter of an hour.
   await until('it responds again', responds, 20_000);

@@ -84,9 +84,9 @@ test('throws 503 before the first fetch; later keeps the last list and exports i
   };
   expect(await age()).toBeGreaterThan(0.5);
   expect(lines.filter((line) => line.includes('revocations not fetched')).length).toBeGreaterThan(0);
-  const told = lines.length;
+  const logged = lines.length;
   await until('another fetch has begun', () => state.asked.length > before + 3);
-  expect(lines).toHaveLength(told);
+  expect(lines).toHaveLength(logged);
 });
 
 test('deletes revocations older than every token', async () => {

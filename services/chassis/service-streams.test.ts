@@ -87,17 +87,17 @@ test.each([
   },
 );
 
-/** Sends a head and then `body` bytes. Reads nothing until the other side closes. */
-async function sendAll(path: string, length: number, body: number): Promise<string> {
+/** Sends a head with this Content-Length, and then `bytes` bytes. Reads nothing until all of them are sent. */
+async function sendAll(path: string, contentLength: number, bytes: number): Promise<string> {
   const { hostname, port } = new URL(served.origin);
   const socket = connect(Number(port), hostname);
   const chunks: Buffer[] = [];
   socket.on('error', () => undefined);
   socket.write(
-    `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: ${multipart['Content-Type']}\r\nContent-Length: ${length}\r\n\r\n`,
+    `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: ${multipart['Content-Type']}\r\nContent-Length: ${contentLength}\r\n\r\n`,
   );
   socket.pause();
-  for (let sent = 0; sent < body && !socket.destroyed; sent += 100_000) {
+  for (let sent = 0; sent < bytes && !socket.destroyed; sent += 100_000) {
     const drained = socket.write(Buffer.alloc(100_000));
     if (!drained) await Promise.race([once(socket, 'drain'), once(socket, 'close')]);
   }

@@ -1,22 +1,19 @@
 import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
 import pg from 'pg';
-import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
+import { createTestDatabase } from '../../test/support/test-database.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { until, within } from '../../test/support/wait.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 import { createSlowLog, type SlowLog } from './slow-log.ts';
 import { startSilentServer } from './testing/silent-server.ts';
 
-let database: TestDatabase;
 let owner: pg.Client;
+afterAll(() => owner?.end());
+const database = useStarted(createTestDatabase);
 beforeAll(async () => {
-  database = await createTestDatabase();
   owner = new pg.Client(database.url);
   await owner.connect();
-});
-afterAll(async () => {
-  await owner?.end();
-  await database?.drop();
 });
 
 let slowLog: SlowLog;

@@ -153,7 +153,7 @@ test('reports refused clears as the queue without Kafka, in every process', asyn
   await other.stop();
 });
 
-test('bypasses the cache while the stored clears cannot be read', async () => {
+test('does not use Redis while the stored clears cannot be read', async () => {
   const proxy = await startProxy(new URL(world.databaseUrl));
   const other = await world.service({ databaseUrl: proxy.url });
   try {

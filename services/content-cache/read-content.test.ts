@@ -111,7 +111,7 @@ test('serves hits while PostgreSQL hangs, and lets few misses wait for it', asyn
   await until('it is cached', async () => (await read(through, 'webform', cachedId)).cache === 'hit');
   const reader = 'db_query_duration_seconds_count{service="content-cache",operation="read_record"}';
 
-  proxy.narrow(0);
+  proxy.limitReplies(0);
   // This read waits until its timeout.
   expect((await read(through, 'webform', otherId)).status).toBe(503);
   const before = await through.metric(reader);
@@ -120,7 +120,7 @@ test('serves hits while PostgreSQL hangs, and lets few misses wait for it', asyn
   expect((await through.metric(reader)) - before).toBeLessThan(10);
   expect((await read(through, 'webform', cachedId)).cache).toBe('hit');
 
-  proxy.narrow(Infinity);
+  proxy.limitReplies(Infinity);
   await until('it is well again', async () => (await read(through, 'webform', otherId)).status === 200);
   await through.stop();
 });

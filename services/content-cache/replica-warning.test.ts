@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { follow } from '../../test/support/redis-replication.ts';
-import { startRedis, type RedisServer } from '../../test/support/redis-server.ts';
+import { startRedis } from '../../test/support/redis-server.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
 import { read, useTestStores } from './testing/test-stores.ts';
 
 const world = useTestStores();
-let replica: RedisServer;
+const replica = useStarted(() => startRedis({ 'repl-diskless-sync-delay': '0' }));
 beforeAll(async () => {
-  replica = await startRedis({ 'repl-diskless-sync-delay': '0' });
   await world.redis.admin.config('SET', 'repl-diskless-sync-delay', '0');
   await follow(replica, world.redis);
 });
-afterAll(() => replica.stop());
 
 test('does not use a Redis that has fewer replicas than CACHE_MIN_REPLICAS', async () => {
   const service = await world.service({ env: { CACHE_MIN_REPLICAS: '2' } });

@@ -166,7 +166,7 @@ test('feedback locks devices in a fixed order, so that two calls cannot deadlock
   const held = await holdOpen(own.database, (query) =>
     query('test', 'SELECT FROM devices.device WHERE token = $1 FOR UPDATE', [first]),
   );
-  const told = devices.applyFeedback(tokens.map((token) => ({ token, gone: true })));
+  const applied = devices.applyFeedback(tokens.map((token) => ({ token, gone: true })));
   await untilBlocked(own.database);
   const free = await own.sql(
     'SELECT FROM devices.device WHERE token = ANY ($1) AND token <> $2 FOR UPDATE SKIP LOCKED',
@@ -174,7 +174,7 @@ test('feedback locks devices in a fixed order, so that two calls cannot deadlock
   );
   await held();
   expect(free).toHaveLength(19);
-  expect(await told).toEqual({ removed: 20, unknown: 0 });
+  expect(await applied).toEqual({ removed: 20, unknown: 0 });
 });
 
 test('concurrent feedback of two senders about the same tokens removes each device once', async () => {
@@ -199,10 +199,10 @@ test('feedback about a token that is moving to another user removes the new devi
   const text = `UPDATE devices.device SET user_id = $2, id = nextval(pg_get_serial_sequence('devices.device', 'id'))
                 WHERE token = $1`;
   const release = await holdOpen(own.database, (query) => query('test', text, [token, after]));
-  const told = devices.applyFeedback([{ token, gone: true }]);
+  const applied = devices.applyFeedback([{ token, gone: true }]);
   await untilBlocked(own.database);
   await release();
-  expect(await told).toEqual({ removed: 1, unknown: 0 });
+  expect(await applied).toEqual({ removed: 1, unknown: 0 });
   expect(await tokensOf(after)).toEqual([]);
 });
 

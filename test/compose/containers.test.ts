@@ -77,14 +77,14 @@ test('images, environments and command lines contain no secret', async () => {
   const histories = images.map((image) =>
     docker(['history', '--no-trunc', '--format', '{{.CreatedBy}}', image]),
   );
-  const told = JSON.stringify([
+  const visible = JSON.stringify([
     containers,
     await Promise.all(histories),
     await docker(['image', 'inspect', ...images]),
   ]);
   for (const secret of secrets) {
     expect(secret.length).toBeGreaterThan(20);
-    expect(told.includes(secret)).toBe(false);
+    expect(visible.includes(secret)).toBe(false);
   }
 });
 

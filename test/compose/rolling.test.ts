@@ -65,7 +65,7 @@ test.each([
   ['rollback, onto the schema of now', 'before'],
   ['update', 'now'],
 ])(
-  '%s: no request fails, nothing old is read, no event is lost',
+  '%s: no request fails, no read is stale, no event is lost',
   async (_, release) => {
     const figures = await raceWhile({ readsPerSecond: 200, changesPerSecond: 3 }, async () => {
       for (const service of upstreams) {

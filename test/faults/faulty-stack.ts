@@ -134,7 +134,7 @@ async function build(ends: Ends, stop: () => Promise<void>) {
     createIdentityProvider({ issuer, client: { ...client, redirectUri }, people: [person] }),
   );
   ends.push(() => provider.close());
-  await proxies.lead('identity', Number(new URL(provider.address).port));
+  await proxies.redirect('identity', Number(new URL(provider.address).port));
 
   const s3Media = await startS3Media(proxies, join(own.folder, 'secrets.json'), folder, ends);
   const { port: usualMedia } = new URL(stack().services['media-upload']!.public);
@@ -145,7 +145,7 @@ async function build(ends: Ends, stop: () => Promise<void>) {
     collector,
     disks: disks as Required<typeof disks>,
     /** Switches the uploads between S3 and the local folder. */
-    useS3: (yes: boolean) => proxies.lead('media-upload', yes ? s3Media : Number(usualMedia)),
+    useS3: (yes: boolean) => proxies.redirect('media-upload', yes ? s3Media : Number(usualMedia)),
     stop,
   };
 }

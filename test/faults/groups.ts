@@ -55,7 +55,7 @@ const untilCached = (token: string, id: number) =>
 const readOf = (token: string, id: number) => send(contract.readContent, { params: { model, id }, token });
 
 /** Creates the users and data of one dependency's tests. */
-export async function createMediaFixture(user: OwnUser) {
+export async function createScene(user: OwnUser) {
   const { token } = await logIn(user.email, user.password);
   const title = `Newest ${randomUUID()}`;
   const id = await inCache(token, 'Old');
@@ -76,7 +76,7 @@ export async function createMediaFixture(user: OwnUser) {
     cached: { id, title },
   };
 }
-export type Scene = Awaited<ReturnType<typeof createMediaFixture>>;
+export type Scene = Awaited<ReturnType<typeof createScene>>;
 
 const clearOf = (token: string, id: number) => send(contract.clearModel, { body: { model, id }, token });
 
@@ -95,7 +95,7 @@ async function comeBack(subject: string) {
 }
 
 /** Creates the data that one round of requests uses up, before the fault. */
-export async function takeTurn(scene: Scene, subject: string) {
+export async function createTurn(scene: Scene, subject: string) {
   const { email, password } = scene.user;
   const push = newPushToken();
   const { token } = await logIn(email, password);
@@ -110,7 +110,7 @@ export async function takeTurn(scene: Scene, subject: string) {
   for (const { id, title } of [changed, uncached]) await save(model, id, title);
   return { scene, leaving: { token, push }, back, uncached, changed, image: await newImage() };
 }
-export type Turn = Awaited<ReturnType<typeof takeTurn>>;
+export type Turn = Awaited<ReturnType<typeof createTurn>>;
 
 /** Endpoints that respond alike to faults, and the request that represents them. */
 export interface Group {

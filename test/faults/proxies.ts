@@ -31,10 +31,10 @@ export function createProxies() {
     ports: (): Record<string, number> =>
       Object.fromEntries([...proxies].map(([name, { port }]) => [name, port])),
     /** Redirects new connections to another port and closes the existing ones. */
-    async lead(name: string, to: number): Promise<void> {
+    async redirect(name: string, to: number): Promise<void> {
       const { ways } = proxies.get(name)!;
       for (const [index, way] of ways.entries()) {
-        way.lead(address(to + index * internalPortOffset));
+        way.redirect(address(to + index * internalPortOffset));
         way.cut();
         await way.repair();
       }

@@ -46,7 +46,7 @@ beforeAll(async () => {
 beforeEach(() => webhook.reset());
 
 /** Waits for these notifications and expects no other. `since`: start of the fault, by performance.now(). */
-async function told(since: number, ...names: string[]): Promise<void> {
+async function expectAlerts(since: number, ...names: string[]): Promise<void> {
   for (const name of names) {
     await until(`${name} was sent`, () => name in webhook.notified(), 90_000);
     const passed = ((performance.now() - since) / 1_000).toFixed(1);
@@ -59,7 +59,7 @@ async function told(since: number, ...names: string[]): Promise<void> {
 async function suspend(name: string, alert: string): Promise<void> {
   const since = performance.now();
   process.kill(own.pidOf(name), 'SIGSTOP');
-  await told(since, alert).finally(() => process.kill(own.pidOf(name), 'SIGCONT'));
+  await expectAlerts(since, alert).finally(() => process.kill(own.pidOf(name), 'SIGCONT'));
 }
 
 type Query = (text: string) => Promise<unknown>;
@@ -86,7 +86,7 @@ test('normal traffic fires no alert', async () => {
 test('notifies about an event that cannot be processed', async () => {
   const since = performance.now();
   await announce('not json');
-  await told(since, 'FailedJobs');
+  await expectAlerts(since, 'FailedJobs');
   expect(webhook.notified()['FailedJobs']).toBe('1 failed jobs are open; retry or delete each of them');
   await database().query('DELETE FROM content.failed_job');
 });
@@ -109,7 +109,7 @@ test('notifies about slow queries', async () => {
   } finally {
     await unlock();
   }
-  await told(since, 'SlowQueries');
+  await expectAlerts(since, 'SlowQueries');
   expect(webhook.notified()['SlowQueries']).toMatch(/^letters made \d+(\.\d+)? queries over 200ms/);
 });
 
@@ -128,7 +128,7 @@ test('notifies about a slow route with few of all requests', async () => {
       }),
     ),
   ];
-  await told(since, 'RouteLatencyP95High', 'SlowQueries').finally(() =>
+  await expectAlerts(since, 'RouteLatencyP95High', 'SlowQueries').finally(() =>
     Promise.all(faults.map((fault) => fault.stop())),
   );
   expect(webhook.notified()['RouteLatencyP95High']).toMatch(
@@ -146,7 +146,7 @@ test('notifies about a full Redis', async () => {
     const since = performance.now();
     await redis.config('SET', 'maxmemory', used + 10_000_000);
     const pressure = startTraffic(20, fill);
-    await told(since, 'CacheEvictions', 'CacheMemoryHigh').finally(async () => {
+    await expectAlerts(since, 'CacheEvictions', 'CacheMemoryHigh').finally(async () => {
       await pressure.stop();
       await redis.config('SET', 'maxmemory', '256mb');
     });
@@ -161,7 +161,7 @@ test('notifies about an unannounced change while most reads miss', async () => {
   const since = performance.now();
   await save(model, id, 'New');
   const misses = startTraffic(40, () => read('pathway', freshId()));
-  await told(since, 'CacheHitRatioLow', 'InvalidationsMissed').finally(() => misses.stop());
+  await expectAlerts(since, 'CacheHitRatioLow', 'InvalidationsMissed').finally(() => misses.stop());
   await until('the new one is read', async () => (await read(model, id)).title === 'New');
 });
 
@@ -174,7 +174,7 @@ describe('the consumer is stalled', () => {
       const id = freshId();
       await announce(JSON.stringify({ model, id }), `${model}:${id}`);
     }
-    await told(since, 'InvalidationConsumerStalled');
+    await expectAlerts(since, 'InvalidationConsumerStalled');
     await leave();
     expect(webhook.notified()['InvalidationConsumerStalled']).toMatch(
       /^\d+ Kafka events wait and none was processed/,

@@ -10,11 +10,11 @@ import { createClient, logIn } from '../secrets/client.ts';
 import {
   failedJobs,
   identityLogin,
-  keepTheOthers,
+  keepStackSecrets,
   newPerson,
   passwords,
   pulse,
-  theRest,
+  filesAndLetters,
   tokens,
 } from '../secrets/scenarios.ts';
 import { runErrorScenarios } from '../secrets/error-scenarios.ts';
@@ -41,7 +41,7 @@ import { stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 
 /** Places that may contain a secret, with the reason. */
-const mayLie: { place: RegExp; kinds: string[]; why: string }[] = [
+const allowedPlaces: { place: RegExp; kinds: string[]; why: string }[] = [
   {
     place: /^platform devices\.device\.token$/,
     kinds: ['push token'],
@@ -161,7 +161,7 @@ async function everythingIsWritten(): Promise<void> {
 
 test('a client calls everything, correctly and incorrectly', async () => {
   const kept = JSON.parse(readFileSync(join(own.folder, 'secrets.json'), 'utf8')) as Secrets;
-  keepTheOthers(client, {
+  keepStackSecrets(client, {
     'password of PostgreSQL': kept.postgresPassword,
     'key secret': kept.authKeySecret,
     'password of the content server': kept.contentServerPassword,
@@ -171,7 +171,7 @@ test('a client calls everything, correctly and incorrectly', async () => {
   await tokens(client, someone);
   await identityLogin(client, subject);
   await pulse(client);
-  await theRest(client, someone);
+  await filesAndLetters(client, someone);
   await failedJobs(client, someone);
   await runErrorScenarios(client, someone, own, redis);
   expect(client.errors.some(({ content }) => String(content).startsWith('500 '))).toBe(true);
@@ -232,14 +232,14 @@ test('secrets occur only in the allowed places', async () => {
   const { count, find } = createSearch(client.secrets);
   const findings = new Map<string, Finding>();
   const allowed: Record<string, number> = {};
-  const needed = new Set<(typeof mayLie)[number]>();
+  const needed = new Set<(typeof allowedPlaces)[number]>();
   const searched: Record<string, { places: number; bytes: number }> = {};
   for (const place of all) {
     const sums = (searched[kindOf(place)] ??= { places: 0, bytes: 0 });
     sums.places += 1;
     sums.bytes += Buffer.byteLength(place.content);
     for (const finding of find(place.content)) {
-      const exception = mayLie.find(
+      const exception = allowedPlaces.find(
         ({ place: where, kinds }) => where.test(place.name) && kinds.includes(finding.kind),
       );
       if (exception) {
@@ -260,10 +260,10 @@ test('secrets occur only in the allowed places', async () => {
     found: findings.size,
     allowed: {
       counts: allowed,
-      because: mayLie.map(({ place, kinds, why }) => ({ place: place.source, kinds, why })),
+      because: allowedPlaces.map(({ place, kinds, why }) => ({ place: place.source, kinds, why })),
     },
   });
   expect(Object.fromEntries(findings)).toEqual({});
   // Every exception must be needed.
-  expect(mayLie.filter((exception) => !needed.has(exception))).toEqual([]);
+  expect(allowedPlaces.filter((exception) => !needed.has(exception))).toEqual([]);
 }, 300_000);

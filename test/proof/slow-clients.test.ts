@@ -46,7 +46,7 @@ afterAll(() => writeResult('faults', 'slow-clients', result));
 useStarted(startOwnStack, 300_000);
 
 /** Returns the open connections and the memory in bytes of a process. */
-async function lookAt(name: string): Promise<{ sockets: number; rss: number }> {
+async function usageOf(name: string): Promise<{ sockets: number; rss: number }> {
   const { internal, pid } = stack().services[name]!;
   const text = await (await fetch(`${internal}/metrics`)).text();
   const sockets = Number(/^nodejs_active_resources\{type="TCPSocketWrap"\} (\d+)$/m.exec(text)?.[1] ?? 0);
@@ -80,7 +80,7 @@ async function startReads() {
     times.push(performance.now() - start);
   });
   return {
-    async areAnswered() {
+    async untilAnswered() {
       answeredInARow = 0;
       await until('twenty reads are answered', () => answeredInARow >= 20, 60_000);
     },
@@ -138,7 +138,7 @@ function summary(clients: readonly SlowClient[]) {
 
 test(`${idle} idle connections: measures their cost and expects it to be released`, async () => {
   const { hostname, port } = new URL(stack().gateway);
-  const before = await lookAt('gateway');
+  const before = await usageOf('gateway');
   const reads = await startReads();
   const sockets: Socket[] = [];
   /** Uses a loopback address per hundred sockets: each has 28,000 ports (Linux). */
@@ -152,14 +152,14 @@ test(`${idle} idle connections: measures their cost and expects it to be release
   }
   for (let opened = 0; opened < idle; opened += 100)
     await Promise.all(Array.from({ length: 100 }, (_, index) => openOne(opened + index)));
-  const all = await lookAt('gateway');
+  const all = await usageOf('gateway');
   const left = () => sockets.filter(({ destroyed }) => !destroyed).length;
   const stillOpen = left();
   await until('all are closed by the gateway', () => left() === 0, 120_000);
   const meanwhile = await reads.stop();
-  await until('they are gone', async () => (await lookAt('gateway')).sockets <= before.sockets + 5);
+  await until('they are gone', async () => (await usageOf('gateway')).sockets <= before.sockets + 5);
   const bytesEach = Math.round((all.rss - before.rss) / (all.sockets - before.sockets));
-  const after = await lookAt('gateway');
+  const after = await usageOf('gateway');
   result['idle'] = { opened: idle, stillOpen, bytesEach, before, open: all, after, reads: meanwhile };
   expect(meanwhile).toMatchObject({ refused: 0, failures: [] });
   expect(meanwhile.p95).toBeLessThan(targetMs);
@@ -175,11 +175,11 @@ test(`${many} slow clients: others get replies in time, and every slow connectio
   const calmReads = await startReads();
   await sleep(5_000);
   const calm = await calmReads.stop();
-  const lookAtBoth = async () => ({
-    gateway: await lookAt('gateway'),
-    'media-upload': await lookAt('media-upload'),
+  const usageOfBoth = async () => ({
+    gateway: await usageOf('gateway'),
+    'media-upload': await usageOf('media-upload'),
   });
-  const before = await lookAtBoth();
+  const before = await usageOfBoth();
 
   const reads = await startReads();
   const share = (part: number) => Math.round(many * part);
@@ -195,7 +195,7 @@ test(`${many} slow clients: others get replies in time, and every slow connectio
   await sleep(heldMs);
   clearInterval(count);
   const held = await heldReads.stop();
-  slow.comeNoMore();
+  slow.stopReconnecting();
   const readers = slow.clients.filter(({ kind }) => kind === 'reader');
   const others = slow.clients.filter(({ kind }) => kind !== 'reader');
   try {
@@ -218,7 +218,7 @@ test(`${many} slow clients: others get replies in time, and every slow connectio
     slow: { sockets: least, heldMs, clients, reads: { calm, held, meanwhile }, before },
   });
   await until('the connections are gone', async () => {
-    const after = await lookAtBoth();
+    const after = await usageOfBoth();
     Object.assign(result['slow'] as object, { after });
     // Pooled connections may come and go.
     const isBack = (name: keyof typeof after) => after[name].sockets <= before[name].sockets + 5;
@@ -246,11 +246,11 @@ test('180 clients download 9 MB each: others get replies or Retry-After, and the
   const people = await Promise.all(Array.from({ length: 3 }, () => newUser()));
   const files = await largeFiles(people.map(({ token }) => token));
   const reads = await startReads();
-  await reads.areAnswered();
+  await reads.untilAnswered();
   const burst = await startSlowClients(stack().gateway, [deafReader(180, 20, files)]);
-  burst.comeNoMore();
+  burst.stopReconnecting();
   const begun = performance.now();
-  await reads.areAnswered();
+  await reads.untilAnswered();
   const wellAfterMs = Math.round(performance.now() - begun);
   for (const { socket } of burst.clients) socket.resume();
   await until('all know what they are answered', () => burst.clients.every(({ status }) => status));

@@ -122,7 +122,7 @@ function targetsOfEvents(): Set<string> {
 }
 
 test(
-  `${minutes} minutes with a fault every ${faultEveryMs / 1_000} s: nothing old is read, no event is lost, nothing leaks, nobody is called without need`,
+  `${minutes} minutes with a fault every ${faultEveryMs / 1_000} s: no read is stale, no event is lost, nothing leaks, no alert fires without a cause`,
   async () => {
     const race = await startGatewayRace({ readsPerSecond: 40, changesPerSecond: 4 });
     const work = await startChores();

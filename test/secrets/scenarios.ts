@@ -256,7 +256,7 @@ export async function pulse(client: Client): Promise<void> {
 }
 
 /** Uses files, devices, letters and content, with secrets in right and wrong places. */
-export async function theRest(client: Client, person: NewPerson): Promise<void> {
+export async function filesAndLetters(client: Client, person: NewPerson): Promise<void> {
   const { keep, send, ask } = client;
   const { token } = await logIn(client, person.email, person.password);
 
@@ -351,7 +351,7 @@ export async function failedJobs(client: Client, person: NewPerson): Promise<voi
 }
 
 /** Records the secrets that no client receives: those of the demo data and of the stack. */
-export function keepTheOthers({ keep }: Client, own: Record<string, string>): void {
+export function keepStackSecrets({ keep }: Client, own: Record<string, string>): void {
   keep('password', demoPassword);
   keep('client secret', machine.secret);
   keep('client secret', platform.secret);

@@ -62,8 +62,8 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
       .then((token) => call(stack().gateway, readContent, { params, token }))
       .catch(() => undefined);
     const { status = 'no answer', error, body, headers } = answer ?? {};
-    const told = error ? `${status} ${error.error}` : String(status);
-    figures.answers[told] = (figures.answers[told] ?? 0) + 1;
+    const outcome = error ? `${status} ${error.error}` : String(status);
+    figures.answers[outcome] = (figures.answers[outcome] ?? 0) + 1;
     if (error) figures.failed.push(error.request_id);
     if (headers?.get('x-cache') === 'hit') figures.hits += 1;
     if (status === 200 && body!.version < floor)

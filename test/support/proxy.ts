@@ -3,8 +3,8 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Starts a proxy before the server at `to`. It simulates faults (unavailable, slow, hanging, wrong replies) or leads
- * to another server. `port` 0: any free port.
+ * Starts a proxy before the server at `to`. It simulates faults (unavailable, slow, hanging, wrong replies) or
+ * redirects to another server. `port` 0: any free port.
  */
 export async function startProxy(to: URL, port = 0) {
   const sockets = new Set<Socket>();
@@ -95,11 +95,11 @@ export async function startProxy(to: URL, port = 0) {
     /** Keeps connections open and accepts new ones, but forwards nothing either way, like a stopped process. */
     hold: () => void (held ??= Promise.withResolvers()),
     /** The existing connections carry nothing any more, as if their server was gone. New ones do. */
-    lose: () => endAll((socket) => socket.removeAllListeners('data').resume()),
+    blackhole: () => endAll((socket) => socket.removeAllListeners('data').resume()),
     /** Delays replies by this many milliseconds. */
     delay: (ms: number) => void (late = ms),
     /** Forwards at most this many reply bytes every 10 ms. 0: none. Infinity: no limit. */
-    narrow: (bytes: number) => void (width = bytes),
+    limitReplies: (bytes: number) => void (width = bytes),
     /** Closes every connection; `player` serves new ones instead of the server. */
     play: (player: (client: Socket) => void) =>
       become((client) => {
@@ -107,7 +107,7 @@ export async function startProxy(to: URL, port = 0) {
         player(client);
       }),
     /** Sends new connections to that server. */
-    lead: (other: URL) => void (target = other),
+    redirect: (other: URL) => void (target = other),
     async repair(): Promise<void> {
       // Connections to a substitute server must not continue after the fault.
       if (serve !== pass) become(pass);

@@ -80,7 +80,7 @@ export const deafReader = (
 export async function startSlowClients(origin: string, kinds: readonly SlowKind[]) {
   const timers = new Set<NodeJS.Timeout>();
   const clients: SlowClient[] = [];
-  let comeBack = true;
+  let reconnects = true;
 
   function start(kind: SlowKind, index: number): void {
     const { hostname, port } = new URL(origin);
@@ -90,9 +90,9 @@ export async function startSlowClients(origin: string, kinds: readonly SlowKind[
     socket.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => (client.status ??= Number(chunk.toString('latin1', 9, 12))));
     if (kind.deaf) socket.pause();
-    let wasIn = false;
+    let wasConnected = false;
     socket.once('connect', () => {
-      wasIn = true;
+      wasConnected = true;
       socket.write(kind.head(index));
     });
     const { more } = kind;
@@ -107,7 +107,7 @@ export async function startSlowClients(origin: string, kinds: readonly SlowKind[
       client.closedAt = performance.now();
       clearInterval(timer);
       // Without a listener it would reconnect forever.
-      if (comeBack && wasIn) start(kind, index);
+      if (reconnects && wasConnected) start(kind, index);
     });
     clients.push(client);
   }
@@ -122,11 +122,11 @@ export async function startSlowClients(origin: string, kinds: readonly SlowKind[
   }
   return {
     clients,
-    comeNoMore() {
-      comeBack = false;
+    stopReconnecting() {
+      reconnects = false;
     },
     stop() {
-      comeBack = false;
+      reconnects = false;
       for (const timer of timers) clearInterval(timer);
       for (const { socket } of clients) socket.destroy();
     },

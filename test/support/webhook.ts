@@ -11,14 +11,14 @@ interface Alert {
 /** Starts a receiver of Alertmanager's notifications on loopback, in this process. */
 export async function startWebhook() {
   const firing = new Map<string, string>();
-  let told: Record<string, string> = {};
+  let summaries: Record<string, string> = {};
 
   function take({ status, fingerprint, labels, annotations }: Alert): void {
     const name = labels['alertname'] ?? '';
     if (status === 'resolved') firing.delete(fingerprint);
     else if (!firing.has(fingerprint)) {
       firing.set(fingerprint, name);
-      told[name] ??= annotations['summary'] ?? '';
+      summaries[name] ??= annotations['summary'] ?? '';
     }
   }
 
@@ -29,9 +29,9 @@ export async function startWebhook() {
   return {
     url: `${origin}/`,
     /** Alerts that started since `reset`, by name, each with the summary of the first notification. */
-    notified: () => told,
+    notified: () => summaries,
     firing: () => [...firing.values()],
-    reset: () => void (told = {}),
+    reset: () => void (summaries = {}),
     stop: close,
   };
 }

@@ -24,7 +24,6 @@ import { describeEndpoint } from '../../../test/contract/describe-endpoint.ts';
 const { gateway } = stack();
 
 const fresh = () => ({ email: `made-${randomUUID()}@example.com`, name: 'Mada Made' });
-
 const create = (body: { email: string; name: string; roles?: contract.Role[] } = fresh()) => createUser(body);
 
 async function recordOf(event: contract.AuditEvent, userId: number) {
@@ -269,7 +268,8 @@ describeEndpoint(contract.deleteUser, {}, ({ ask }) => {
     const user = await newUser();
     for (const make of Object.values(userObjects)) await make(user);
     expect(await ask({ params: { id: user.id } })).toMatchObject({ status: 204 });
-    const left = `SELECT 1 FROM letters.letter WHERE user_id = $1 UNION ALL SELECT 1 FROM media.file WHERE user_id = $1`;
+    const tables = ['letters.letter', 'media.file', 'devices.device'];
+    const left = tables.map((table) => `SELECT 1 FROM ${table} WHERE user_id = $1`).join(' UNION ALL ');
     await until('all was erased', async () => (await database().query(left, [user.id])).rowCount === 0);
   });
 

@@ -38,7 +38,7 @@ const unsigned = (claims: Record<string, unknown>) => {
   return `${part({ alg: 'none' })}.${part(claims)}.`;
 };
 
-test.each<[string, RegExp, (told: EvilProvider) => unknown]>([
+test.each<[string, RegExp, (evil: EvilProvider) => unknown]>([
   ['the nonce of another login', /nonce/, ({ claims }) => (claims['nonce'] = 'another')],
   ['no nonce', /nonce/, ({ claims }) => (claims['nonce'] = undefined)],
   ['another issuer', /"iss"/, ({ claims }) => (claims['iss'] = 'https://other.example')],
@@ -57,23 +57,23 @@ test.each<[string, RegExp, (told: EvilProvider) => unknown]>([
   ['an end in the past', /"exp"/, ({ claims }) => (claims['exp'] = Math.floor(Date.now() / 1000) - 120)],
   ['no end', /"exp"/, ({ claims }) => (claims['exp'] = undefined)],
   ['no subject', /"sub"/, ({ claims }) => (claims['sub'] = undefined)],
-  ['a signature by another key', /signature verification/, (told) => (told.key = otherKey)],
+  ['a signature by another key', /signature verification/, (evil) => (evil.key = otherKey)],
   ['a key that is not published', /no applicable keys/, ({ header }) => (header.kid = 'two')],
-  ['the algorithm none', /"alg" header/, (told) => (told.idToken = unsigned(decode(told.sign()).claims))],
+  ['the algorithm none', /"alg" header/, (evil) => (evil.idToken = unsigned(decode(evil.sign()).claims))],
   [
     'the algorithm none, which its metadata allows',
     /unsupported JWS/,
-    (told) => {
-      told.metadata['id_token_signing_alg_values_supported'] = ['RS256', 'none'];
-      told.idToken = unsigned(decode(told.sign()).claims);
+    (evil) => {
+      evil.metadata['id_token_signing_alg_values_supported'] = ['RS256', 'none'];
+      evil.idToken = unsigned(decode(evil.sign()).claims);
     },
   ],
   [
     "a MAC under the client's secret, which its metadata allows",
     /unsupported JWS/,
-    (told) => {
-      told.metadata['id_token_signing_alg_values_supported'] = ['RS256', 'HS256'];
-      Object.assign(told, { header: { alg: 'HS256' }, key: client.secret });
+    (evil) => {
+      evil.metadata['id_token_signing_alg_values_supported'] = ['RS256', 'HS256'];
+      Object.assign(evil, { header: { alg: 'HS256' }, key: client.secret });
     },
   ],
   ['userinfo of someone else', /"sub"/, ({ userinfo }) => (userinfo['sub'] = 'else')],
@@ -127,7 +127,7 @@ test('reports a malformed ID token as unavailable', async () => {
   expect(await outcome()).toBe(unavailable);
 });
 
-const told = { iss: 'i', sub: 's', aud: 'a', iat: 0, exp: 0 };
+const required = { iss: 'i', sub: 's', aud: 'a', iat: 0, exp: 0 };
 const [mine, boss, yes, no] = [
   { email: 'a@x.de' },
   { email: 'boss@x.de' },
@@ -141,6 +141,6 @@ test.each([
   ['userinfo verifies the same', mine, { ...mine, ...yes }, { ...mine, ...yes }],
   ['the ID token says no', { ...mine, ...no }, { ...mine, ...yes }, { ...mine, ...no }],
 ])('takes the email and email_verified from the same source: %s', (_, idToken, userInfo, expected) => {
-  const { email, email_verified } = mergeClaims({ ...told, ...idToken }, { sub: 's', ...userInfo });
+  const { email, email_verified } = mergeClaims({ ...required, ...idToken }, { sub: 's', ...userInfo });
   expect({ email, email_verified }).toEqual({ email_verified: undefined, ...expected });
 });

@@ -33,7 +33,7 @@ test('pauses after a failed discovery, then tries again', async () => {
   expect(asked()).toBe(2);
 });
 
-test.each<[string, (told: EvilProvider) => unknown]>([
+test.each<[string, (evil: EvilProvider) => unknown]>([
   ['is silent', ({ answers }) => (answers[path] = () => undefined)],
   ['shows a page', ({ answers }) => (answers[path] = (response) => response.end('<html>'))],
   ['answers with a list', ({ answers }) => (answers[path] = (r) => r.writeHead(200, json).end('[]'))],

@@ -35,7 +35,7 @@ const outcomes = async () => {
 const isFinished = async () =>
   (await auth.sql('SELECT FROM auth.password_reset WHERE next_attempt_at IS NOT NULL')).length === 0;
 const logged = (text: string) => auth.log.filter((line) => line.includes(text));
-const opensTheDoor = async (content: string | undefined) => {
+const resetsPassword = async (content: string | undefined) => {
   const body = { token: tokenIn(content!)!, new_password: password };
   return (await auth.ask(contract.resetPassword, { body })).status === 204;
 };
@@ -49,7 +49,7 @@ test('a mail arrives when a server that was unreachable is back', async () => {
   const server = await serve({ port });
   await until('the mail is sent', isFinished);
   expect(server.mails).toHaveLength(1);
-  expect(await opensTheDoor(server.mails[0]!.content)).toBe(true);
+  expect(await resetsPassword(server.mails[0]!.content)).toBe(true);
   await until('it is counted', async () => (await outcomes())['sent'] === before['sent']! + 1);
   expect((await outcomes())['failed']).toBeGreaterThanOrEqual(before['failed']! + 2);
 });
@@ -64,7 +64,7 @@ test.each(refusals)('a mail is retried while the server refuses %s with 451', as
   send(server.port);
   await until('the mail is sent', isFinished);
   expect([server.attempts(), server.mails.length]).toEqual([3, 1]);
-  expect(await opensTheDoor(server.mails[0]!.content)).toBe(true);
+  expect(await resetsPassword(server.mails[0]!.content)).toBe(true);
 });
 
 test.each(refusals)(

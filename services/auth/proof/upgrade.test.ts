@@ -1,4 +1,4 @@
-// Upgrades auth from an earlier release without downtime, and takes the upgrade back.
+// Upgrades auth from an earlier release without downtime, and rolls the upgrade back.
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { rmSync } from 'node:fs';
 import { createLogger, prepareDatabases } from '@content-platform/chassis';
@@ -84,7 +84,7 @@ function startTraffic(processes: Auth[]) {
   };
 }
 
-test('logins and sessions work during an upgrade, and after it is taken back', async () => {
+test('logins and sessions work during an upgrade, and after its rollback', async () => {
   const processes = await Promise.all([start(folder, own.url), start(folder, own.url)]);
   const admin = startProgram('services/auth/admin.ts', {
     args: ['create-user', '--email', email, '--name', 'Ann'],

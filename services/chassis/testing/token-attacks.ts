@@ -46,7 +46,7 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TestKey & {
   const add = (name: string, ...tokens: string[]) =>
     attacks.push(...tokens.map((token): Named => [name, token]));
 
-  /** Returns a list, in which $kid, $KID, $issuer and the parts of a valid token stand for these of the target. */
+  /** Returns a list of token-attacks.json with its placeholders ($kid, $issuer, $signature, ...) replaced. */
   const listFor = (name: 'kids' | 'headers' | 'shapes') =>
     JSON.parse(
       JSON.stringify(lists[name])

@@ -57,7 +57,7 @@ test('records and counts an unannounced change, but no change that is announced 
   await call(service.url, clearPattern, { token, body: { pattern: 'pathway:*' } });
   const missed = () =>
     Promise.all(['webform', 'pathway'].map((model) => service.metric(missedMetric(model))));
-  await until('the other one is counted', async () => (await missed())[0] === 1);
+  await until('the change of webform 105 is counted', async () => (await missed())[0] === 1);
   await sleep(soon.lateMs);
   expect(await missed()).toEqual([1, 0]);
   // Writes the queued rows.
@@ -269,9 +269,9 @@ describe('one check', () => {
 
   test('repeats a check whose clear failed, and takes the time before the comparison', async () => {
     await stale(211);
-    let [failures, foundAt, clearedAt] = [0, Infinity, 0];
+    let [clears, foundAt, clearedAt] = [0, Infinity, 0];
     async function clearRecord(...target: [string, number]) {
-      if ((failures += 1) === 1) throw new Error('lost');
+      if ((clears += 1) === 1) throw new Error('lost');
       clearedAt = Date.now();
       await sleep(5);
       return cache.clearRecord(...target);
@@ -279,7 +279,7 @@ describe('one check', () => {
     const missed = { add: (_: unknown, since: Date) => void (foundAt = since.getTime()) };
     const { cleared } = await runCheck({ cache: { ...cache, clearRecord }, missed });
     expect(cleared).toEqual(['webform:211']);
-    expect(failures).toBe(2);
+    expect(clears).toBe(2);
     expect(foundAt).toBeLessThanOrEqual(clearedAt);
   });
 

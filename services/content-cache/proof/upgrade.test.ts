@@ -99,7 +99,7 @@ function startTraffic(processes: ReleaseProcess[]) {
   };
 }
 
-test('reads and clears stay right during an upgrade, and after it is taken back', async () => {
+test('reads and clears stay correct during an upgrade, and after its rollback', async () => {
   const processes = [await start(folder, own.url), await start(folder, own.url)];
   await owner.query(`INSERT INTO content.record (model, id, title, body)
     SELECT 'webform', n, 'Old', '{}' FROM generate_series(1, 20000) AS n`);

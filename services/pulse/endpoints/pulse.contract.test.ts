@@ -170,8 +170,8 @@ describeEndpoint(contract.pulseSignIn, pulseSignInExample, ({ ask, send }) => {
 
   test.each([
     ['of another origin', { Origin: 'https://evil.example' }],
-    ['that says nothing', {}],
-    ['of a neighbour', { 'Sec-Fetch-Site': 'same-site' }],
+    ['without an origin', {}],
+    ['of another origin on the same site', { 'Sec-Fetch-Site': 'same-site' }],
   ])('returns 403 from a page %s', async (_, headers) => {
     const response = await signIn(emails.sre, password, { ...browser, ...headers });
     expect(response.status).toBe(403);

@@ -5,7 +5,7 @@ import { isWell } from '../../support/stack.ts';
 import { until } from '../../support/wait.ts';
 import { expectPage } from '../../support/written-page.ts';
 import { dependencies, type Dependency, type Fault } from '../dependencies.ts';
-import { ask, clearAndRead, groups, createMediaFixture, takeTurn, type Scene, type Turn } from '../groups.ts';
+import { ask, clearAndRead, createScene, createTurn, groups, type Scene, type Turn } from '../groups.ts';
 import {
   docFile,
   type Measured,
@@ -52,7 +52,7 @@ async function askAll(turn: Turn) {
 /** Throws unless every group returns its healthy response. */
 async function allIsWell(scene: Scene): Promise<true> {
   if (!(await isWell())) throw new Error('a service lacks something');
-  const answers = await askAll(await takeTurn(scene, person.subject));
+  const answers = await askAll(await createTurn(scene, person.subject));
   const wrong = groups.filter(({ name, well }) => textOf(answers[name]!) !== well);
   if (wrong.length === 0) return true;
   throw new Error(wrong.map(({ name }) => `${name}: ${JSON.stringify(answers[name])}`).join(', '));
@@ -60,7 +60,7 @@ async function allIsWell(scene: Scene): Promise<true> {
 
 /** Starts the fault, sends two rounds of requests, ends it and waits for the recovery. */
 async function observe(dependency: Dependency, fault: Fault, scene: Scene): Promise<Measured> {
-  const turns = await Promise.all([takeTurn(scene, person.subject), takeTurn(scene, person.subject)]);
+  const turns = await Promise.all([createTurn(scene, person.subject), createTurn(scene, person.subject)]);
   let first: Awaited<ReturnType<typeof askAll>>;
   let later: typeof first;
   try {
@@ -96,7 +96,7 @@ describe.each(some)('$title', (dependency) => {
   let scene: Scene;
   beforeAll(async () => {
     await dependency.begin?.(world);
-    scene = await until('the scene is set', () => createMediaFixture(user));
+    scene = await until('the scene is set', () => createScene(user));
     await until('all is well', () => allIsWell(scene), 120_000);
   }, 200_000);
   afterAll(() => dependency.end?.(world));

@@ -49,13 +49,13 @@ test('caches views, records and models separately', async () => {
     ['pathway', 12, 'full'],
   ] as const)
     expect(await cache.read(model, id, view, loadVersion(2))).toMatchObject({ outcome: 'miss' });
+  const { outcome, record } = await cache.read('webform', 12, 'full', loadNothing);
+  expect([outcome, record?.version]).toEqual(['hit', 1]);
 });
 
 test('caches absence for a shorter time, and counts it as a cached view', async () => {
-  expect(await cache.read('webform', 404, 'full', async () => null)).toEqual({
-    outcome: 'miss',
-    record: null,
-  });
+  const first = await cache.read('webform', 404, 'full', async () => null);
+  expect(first).toEqual({ outcome: 'miss', record: null });
   expect(await cache.read('webform', 404, 'full', loadNothing)).toEqual({ outcome: 'hit', record: null });
   expect(await ttlOf('webform:404')).toBeLessThanOrEqual(33_000);
   expect(await cache.clearRecord('webform', 404)).toBe(1);

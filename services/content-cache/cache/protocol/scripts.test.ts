@@ -3,24 +3,21 @@ import { Redis } from 'ioredis';
 import type { CacheNode, Fill } from '../connection.ts';
 import { createRedisNode } from '../redis/node.ts';
 import { protocolScripts } from '../testing/caches.ts';
-import { startRedis, type RedisServer } from '../../../../test/support/redis-server.ts';
+import { startRedis } from '../../../../test/support/redis-server.ts';
+import { useStarted } from '../../../../test/support/use-started.ts';
 
 const KEY = 'webform:12';
 const LEASE_MS = 3000;
-let server: RedisServer;
 let redis: Redis;
 let node: CacheNode;
 
+afterAll(() => redis?.disconnect());
+const server = useStarted(startRedis);
 beforeAll(async () => {
-  server = await startRedis();
   redis = new Redis(server.url);
   const hooks = { onError: () => {}, onHung: () => {}, isCluster: false };
   node = createRedisNode(redis, protocolScripts, hooks);
   await node.incarnation();
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.stop();
 });
 beforeEach(() => server.admin.flushall());
 

@@ -246,7 +246,7 @@ test.each(Object.entries(onReplica))(
     await until('the connection to be closed', () => cache.state === 'unavailable');
     expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'bypass' });
 
-    way.lead(new URL(primary.url));
+    way.redirect(new URL(primary.url));
     await usable(cache);
     expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'miss' });
     expect(await primary.admin.exists('webform:12')).toBe(1);

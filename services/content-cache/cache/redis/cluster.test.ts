@@ -57,7 +57,7 @@ test('caches records on the owners of their keys, and clears them by id and by m
   expect(limitBytes).toBe(0);
 });
 
-test("finds other programs' keys of a record in every slot", async () => {
+test("finds other programs' keys of a record on every primary", async () => {
   const cache = await start();
   for (const { admin } of cluster.primaries) {
     for (let index = 0, kept = 0; kept < 5; index += 1) {
@@ -66,7 +66,7 @@ test("finds other programs' keys of a record in every slot", async () => {
     }
   }
   const all = await count();
-  expect(all).toBeGreaterThanOrEqual(5);
+  expect(all).toBe(5 * cluster.primaries.length);
   expect(await cache.clearRecord('webform', 12)).toBe(all);
   expect(await count()).toBe(0);
 });

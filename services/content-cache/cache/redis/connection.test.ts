@@ -167,13 +167,13 @@ test('a slow reply fails only its own command, and is discarded when it arrives'
   const before = await ourClients();
 
   // The reply takes a second; the others wait behind it.
-  way.narrow(2_000);
+  way.limitReplies(2_000);
   const reads = [12, 13].map((id) => cache.read('webform', id, 'full', loadVersion(2)));
   for (const read of reads)
     expect(await read).toMatchObject({ outcome: 'bypass', reason: { name: 'CacheUnavailable' } });
   await expect(cache.clearRecord('pathway', 1)).rejects.toMatchObject({ name: 'CacheUnavailable' });
   expect(cache.state).toBe('usable');
-  way.narrow(Infinity);
+  way.limitReplies(Infinity);
   expect((await cache.read('webform', 13, 'full', loadNothing)).record?.version).toBe(13);
   expect((await cache.read('webform', 12, 'full', loadNothing)).record?.payload).toBe(PAYLOAD);
   expect(await ourClients()).toEqual(before);
@@ -181,7 +181,7 @@ test('a slow reply fails only its own command, and is discarded when it arrives'
 
 test('closes the connection if a reply arrives endlessly in small pieces', async () => {
   const { cache, way } = await startBehindProxy();
-  way.narrow(100);
+  way.limitReplies(100);
   expect(await cache.read('webform', 12, 'full', loadLarge)).toMatchObject({ outcome: 'bypass' });
   expect(cache.state).toBe('usable');
   await becomes(cache, 'unavailable');
@@ -189,7 +189,7 @@ test('closes the connection if a reply arrives endlessly in small pieces', async
 
 test('closes the connection if Redis is suspended during a reply', async () => {
   const { cache, way } = await startBehindProxy();
-  way.narrow(5_000);
+  way.limitReplies(5_000);
   const reading = cache.read('webform', 12, 'full', loadLarge);
   await sleep(50);
   redis.pause();
