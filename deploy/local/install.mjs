@@ -19,7 +19,8 @@ export async function ensureInstalled(root) {
       rmSync(lock, { force: true });
     }
   } catch (error) {
-    return `Cannot write to ${join(root, '.local')} (${error.code ?? error.message}): make it writable for this user.`;
+    const advice = error.code === 'ENOSPC' ? 'free some space on the disk' : 'make it writable for this user';
+    return `Cannot write to ${join(root, '.local')} (${error.code ?? error.message}): ${advice}.`;
   }
   return hasNode(root)
     ? undefined

@@ -20,6 +20,12 @@ const image = `apache/kafka:${kafkaJars.version}`;
 const clusterId = 'local-kafka-0000000001';
 const dataInContainer = '/var/lib/kafka/data';
 
+/** Java reads paths on its command line in the encoding of the locale, which is ASCII without a locale. */
+const environment = { LC_ALL: 'C.UTF-8' };
+/** Escapes a value of a properties file, which Java reads as ISO 8859-1. */
+const escaped = (value: unknown): string =>
+  String(value).replace(/[^ -[\]-~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
 type PreparedKafka = { spec: ProcessSpec; brokers: string; version: string };
 
 /** Throws unless the address accepts connections. kafkajs alone would retry for seconds before it fails. */
@@ -110,7 +116,7 @@ async function javaKafka(context: ServerContext, java: string, port: number): Pr
     DATA: data,
   };
   const template = readFileSync(join(import.meta.dirname, 'kafka', 'server.properties'), 'utf8');
-  const text = template.replaceAll(/@([A-Z_]+)@/g, (_, name: string) => String(values[name]));
+  const text = template.replaceAll(/@([A-Z_]+)@/g, (_, name: string) => escaped(values[name]));
   writeFileSync(properties, text);
 
   const logging = `-Dlog4j2.configurationFile=${join(import.meta.dirname, 'kafka', 'log4j2.properties')}`;
@@ -118,7 +124,8 @@ async function javaKafka(context: ServerContext, java: string, port: number): Pr
   if (!existsSync(join(data, 'meta.properties'))) {
     const tool = ['-Xmx128m', ...common, 'kafka.tools.StorageTool'];
     const format = ['format', '--ignore-formatted', '-t', clusterId, '-c', properties];
-    const { code, output } = await runCommand(java, [...tool, ...format], { signal, within: 120_000 });
+    const limits = { signal, within: 120_000, env: environment };
+    const { code, output } = await runCommand(java, [...tool, ...format], limits);
     if (code !== 0) throw new Problem(`Kafka's data folder ${data} could not be created.`, lastLines(output));
   }
   const spec: ProcessSpec = {
@@ -126,6 +133,7 @@ async function javaKafka(context: ServerContext, java: string, port: number): Pr
     command: java,
     args: ['-Xmx256m', ...common, 'kafka.Kafka', properties],
     cwd: folder,
+    env: () => environment,
     ready: () => answers(`${HOST}:${port}`),
     readyWithinMs: 120_000,
     stopSignal: 'SIGTERM',

@@ -13,11 +13,13 @@ export class Problem extends Error {
   }
 }
 
-const notWritable = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOSPC']);
+const notWritable = new Set(['EACCES', 'EPERM', 'EROFS']);
 
 /** Prints a Problem, a ConfigError or a failed write in one line. Any other error is a bug and has its stack. */
 export function printProblem(error: unknown): void {
   const { code = '', path } = (error ?? {}) as NodeJS.ErrnoException;
+  // This error has no path.
+  if (code === 'ENOSPC') return console.error('The disk is full (ENOSPC): free some space, then try again.');
   if (path && notWritable.has(code))
     return console.error(`Cannot write to ${path} (${code}): let this user write to it, or move its folder.`);
   if (error instanceof ConfigError) return console.error(`${error.message}.`);

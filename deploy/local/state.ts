@@ -62,8 +62,8 @@ export function openState(folder: string, where: string) {
       release: (): void => rmSync(lock, { force: true }),
     };
   } catch (error) {
-    if (error instanceof Problem) throw error;
-    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    const { code = String(error) } = error as NodeJS.ErrnoException;
+    if (error instanceof Problem || code === 'ENOSPC') throw error;
     throw new Problem(`Cannot write to ${folder} (${code}): make it a folder that this user may write to.`);
   }
 }

@@ -32,7 +32,7 @@ export function tour(stack: Stack, state: string, identityDemo: boolean): string
 
 /** Five bash commands, to paste one after the other. */
 function tourCommands({ gateway, kafka }: Stack, state: string): string[] {
-  const which = state === DOWNLOADS ? '' : `STACK_FILE=${join(state, 'stack.json')} `;
+  const which = state === DOWNLOADS ? '' : `STACK_FILE="${join(state, 'stack.json')}" `;
   const body = JSON.stringify({ email: 'user@example.com', password: DEMO_PASSWORD });
   const read = `curl -si ${gateway}/api/content/webform/12 -H "Authorization: Bearer $TOKEN"`;
   const edit = (title: string, via: string): string =>

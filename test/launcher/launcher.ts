@@ -11,7 +11,7 @@ import { until } from '../support/wait.ts';
 /** A launcher that takes longer hangs. */
 export const limitMs = 300_000;
 
-export const newState = (): string => mkdtempSync(join(tmpdir(), 'launcher-test-'));
+export const newState = (): string => mkdtempSync(join(tmpdir(), 'launcher tést-'));
 
 /** Runs a command of the repository in a new process group. */
 export function launch(command: string[], env: Record<string, string | undefined>) {

@@ -142,12 +142,14 @@ test('stack.json contains every URL and is readable by its owner only', () => {
       pid: processesOf(state)[name]?.pid,
     });
   expect(statSync(state).mode & 0o777).toBe(0o700);
+  // Java reads the path of its data from a file.
+  expect(existsSync(join(state, 'kafka/data/meta.properties'))).toBe(true);
   for (const file of ['stack.json', 'secrets.json', 'content-server.json'])
     expect(statSync(join(state, file)).mode & 0o777).toBe(0o600);
 });
 
 test('prints where the password of content_server is, which CONTENT_SERVER_PASSWORD sets', async () => {
-  const file = /^Content server +(\S+content-server\.json) /m.exec(running().output())?.[1] ?? '';
+  const file = /^Content server +(.+content-server\.json) /m.exec(running().output())?.[1] ?? '';
   const { database } = JSON.parse(readFileSync(file, 'utf8')) as { database: string };
   const { host, port, pathname } = new URL(database);
   const client = new pg.Client({

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createBrowser } from '../../../test/support/identity.ts';
 import { person, useIdentityService, useScriptedProvider } from '../testing/identity-fixture.ts';
+import { untilBlocked } from '../../../test/support/locks.ts';
 import { decode, reasonOf } from '../testing/start-auth.ts';
 
 const people = [
@@ -173,13 +174,17 @@ describe('when users are linked by email', () => {
   });
 
   test('does not link a user who is deleted meanwhile', async () => {
+    const { database, addUser } = scene.auth;
     const email = 'ben@example.com';
-    await scene.auth.addUser(email, 'a long password of theirs', 'sre');
-    const { error } = await scene.auth.whileHeld(
-      (query) => query('delete', 'DELETE FROM auth.user WHERE email = $1', [email]),
-      () => scene.logIn('ben'),
-    );
-    expect(error).toBe('identity_email_taken');
+    await addUser(email, 'a long password of theirs', 'sre');
+    const { back } = await database.transaction(async (query) => {
+      await query('lock', 'SELECT FROM auth.user WHERE email = $1 FOR UPDATE', [email]);
+      const login = scene.logIn('ben');
+      await untilBlocked(database);
+      await query('delete', 'DELETE FROM auth.user WHERE email = $1', [email]);
+      return { back: login };
+    });
+    expect((await back).error).toBe('identity_email_taken');
     const { access_token: token } = await scene.tokensOf('ben');
     expect(await scene.me(token)).toMatchObject({ email, roles: ['user'] });
   });

@@ -222,7 +222,7 @@ describe('the configuration', () => {
     [{ S3_ACCESS_KEY_ID: 'x', S3_SECRET_ACCESS_KEY: 'y' }, 'S3_BUCKET is not set'],
     [{ S3_ENDPOINT: 'http://127.0.0.1:1' }, 'S3_BUCKET is not set'],
     [{ S3_BUCKET: 'No Bucket' }, 'S3_BUCKET must be the name of a bucket'],
-    [{ S3_ENDPOINT: 'ftp://host' }, 'S3_ENDPOINT must be an address'],
+    [{ S3_ENDPOINT: 'ftp://host' }, 'S3_ENDPOINT must be a URL'],
   ])('refuses %j', async (env, message) => {
     await expect(open(env)).rejects.toThrow(message);
   });
