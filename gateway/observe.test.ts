@@ -66,17 +66,17 @@ test('stores no row for a fast request, also if its refused body is drained slow
   expect(fixture.gateway.slow).toEqual([]);
 });
 
-test('stores no row for a file that its client receives slowly', async () => {
+test.each(['/api/media/:id/:variant', '/api/me/export'])('no row for a slow client of %s', async (route) => {
   let finish: () => unknown = () => undefined;
   fixture.upstream.answer = (_request, response) => {
     response.write('the first part');
     finish = () => response.end();
   };
-  const file = await ask('/api/media/12/large');
+  const file = await ask(route.replace(':id/:variant', '12/large'));
   fixture.skipTime(2 * slowRequestMs);
   finish();
   await file.text();
-  const isLogged = () => fixture.gateway.log.join('').includes('/api/media/:id/:variant');
+  const isLogged = () => fixture.gateway.log.join('').includes(`"route":"${route}"`);
   await until('the request has ended', isLogged);
   expect(fixture.gateway.slow).toEqual([]);
 });

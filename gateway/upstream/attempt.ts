@@ -129,8 +129,9 @@ function passHeaders(attempt: Attempt, status: number, headers: IncomingHttpHead
     return false;
   }
   attempt.state = 'replying';
-  // The rest of a file takes as long as the client's network.
-  if (context.endpoint?.responses[status]?.contentType) context.answeredAt = performance.now();
+  const reply = context.endpoint?.responses[status];
+  // The rest of a file or an export takes as long as the client's network.
+  if (reply?.contentType || reply?.isStreamed) context.answeredAt = performance.now();
   timer.refresh();
   return true;
 }

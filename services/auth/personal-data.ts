@@ -3,7 +3,6 @@ import {
   createSemaphore,
   HttpError,
   jsonArray,
-  type Logger,
   type ServiceFetch,
   unavailable,
   withTimeout,
@@ -19,7 +18,6 @@ export type PersonalData = ReturnType<typeof createPersonalData>;
 export function createPersonalData(
   lists: Readonly<Record<string, string | undefined>>,
   fetchAsService: ServiceFetch,
-  logger: Logger,
   { waitMs, beginMs, exportMs } = usual,
 ) {
   const slots = createSemaphore(maxRunning, maxWaiting);
@@ -71,9 +69,8 @@ export function createPersonalData(
       try {
         release = await slots.acquire(AbortSignal.any([hangUp, AbortSignal.timeout(waitMs)]));
         const stream = Readable.from(await begin(user, sessions, signal), { signal });
-        stream.once('error', (error) => {
-          if (!hangUp.aborted) logger.warn({ error }, 'export cut off; the client got an incomplete reply');
-        });
+        // The client may disconnect before the stream is sent. createService logs later failures.
+        stream.once('error', () => undefined);
         return stream.once('close', finish);
       } catch (error) {
         finish();

@@ -86,7 +86,6 @@ export async function startAuthService(service: ProcessContext<ConfigOf<typeof a
           exporters.map(({ name, exportsAs }) => [exportsAs, config[internalUrlVariable(name)]]),
         ),
         fetchAsService,
-        logger,
       ),
       logger,
       metrics,

@@ -48,7 +48,11 @@ export function createInternalEndpoints(tokens: TokenVerifier, logger: Logger) {
       const span = isTraced ? beginRequestSpan(method, path, request.headers) : undefined;
       response.once('close', () => endRequestSpan(span, response.statusCode));
 
-      const logCut = (error: unknown) => error && logger.warn({ error, route: path }, 'reply cut off');
+      function logCut(error: NodeJS.ErrnoException | null): void {
+        // This code: the caller has disconnected.
+        if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE')
+          logger.warn({ error, route: path }, 'reply cut off');
+      }
       async function respond(): Promise<void> {
         try {
           const service = isOpen ? '' : await verifyService(request);

@@ -160,12 +160,19 @@ export function createService(
       endRequestSpan(span, status);
       observe(metrics.requestDuration, labels, (performance.now() - start) / 1000, span?.sentTraceId);
     });
+    function logCut(error: unknown): void {
+      // If the client disconnected, this is not our failure.
+      if (response.destroyed) return;
+      const fields = { request_id: context.requestId, error, route };
+      logger.error(fields, 'request failed; the client got an incomplete reply');
+    }
     const answer = async () => {
       const reply = await work().catch((thrown: unknown): AnyReply => {
         const error = toHttpError(thrown);
         if (error.status >= 500) logFailure(error, route, response.destroyed);
         return { status: error.status, body: envelope(error, context.requestId), headers: error.headers };
       });
+      if (isStream(reply.body)) reply.body.once('error', logCut);
       send(request, response, reply, context);
     };
     await runInContext(context, () => inSpan(span, answer));

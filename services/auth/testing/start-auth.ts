@@ -97,7 +97,7 @@ export async function startAuth({
     resetKey,
     identity,
     pushDevices: createPushDevices(undefined, fetchAsService, logger),
-    personalData: createPersonalData({}, fetchAsService, logger),
+    personalData: createPersonalData({}, fetchAsService),
     equalizeFailureTime: async () => void (equalized += 1),
     logger,
     metrics,

@@ -3,6 +3,7 @@ import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
+import { runInContext } from '@content-platform/chassis';
 import { until } from '../../../test/support/wait.ts';
 import * as corpus from '../testing/corpus.ts';
 import { createFailingFork } from '../testing/failing-fork.ts';
@@ -20,7 +21,9 @@ async function unrulyPool(options: Partial<PoolOptions> = {}): Promise<TestPool>
 }
 afterEach(() => Promise.all(pools.splice(0).map((pool) => pool.close())));
 
-const order = (pool: TestPool, text: string, signal?: AbortSignal) => pool.process(Buffer.from(text), signal);
+const context = { route: '', database: { calls: 0, ms: 0 } };
+const order = (pool: TestPool, text: string, signal?: AbortSignal) =>
+  runInContext({ ...context, requestId: text }, () => pool.process(Buffer.from(text), signal));
 const done = { kind: 'pdf', mime: expect.stringMatching(/^pid \d+$/) };
 const unavailable = { status: 503, headers: { 'Retry-After': expect.stringMatching(/^\d+$/) } };
 const { signal } = new AbortController();
@@ -45,7 +48,8 @@ test('refuses a file that crashes its worker process; other jobs continue', asyn
   );
   const crashed = { kind: 'refused', refusal: 'unreadable_file' };
   expect(outcomes).toEqual([done, crashed, done, done, crashed, done]);
-  expect(pool.log).toMatchObject([{ signal: 'SIGSEGV' }, { signal: 'SIGSEGV' }]);
+  const line = { signal: 'SIGSEGV', request_id: 'crash' };
+  expect(pool.log).toMatchObject([line, line]);
 });
 
 test("a user's many jobs do not keep another user waiting for all of them", async () => {

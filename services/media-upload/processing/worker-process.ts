@@ -1,6 +1,7 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { fork } from 'node:child_process';
 import { relative } from 'node:path';
-import type { Logger } from '@content-platform/chassis';
+import { type Logger, outsideContext } from '@content-platform/chassis';
 import type { Job, Outcome } from './job.ts';
 
 /**
@@ -68,6 +69,9 @@ export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess
   const ready = Promise.withResolvers<boolean>();
   const end = Promise.withResolvers<EndReason>();
   let onOutcome: (outcome: Outcome) => void;
+  // Node calls the listeners in the context of the request that started the process, which may have ended long ago.
+  const outside = outsideContext(() => AsyncLocalStorage.snapshot());
+  let inContextOfJob = outside;
 
   child.on('message', (message) => {
     if (message !== 'ready') return onOutcome(message as Outcome);
@@ -78,7 +82,7 @@ export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess
     if (reason === undefined) {
       // Before the process was ready, it read no file. A cause is, for example, that its threads could not be started.
       reason = isReady && crashSignals.has(signal ?? '') ? 'crashed' : 'lost';
-      logger.warn({ pid, code, signal }, 'a worker process ended unexpectedly');
+      inContextOfJob(() => logger.warn({ pid, code, signal }, 'a worker process ended unexpectedly'));
     }
     end.resolve(reason);
     onExit(worker);
@@ -92,12 +96,13 @@ export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess
       return reason !== undefined;
     },
     run(job) {
+      inContextOfJob = AsyncLocalStorage.snapshot();
       const outcome = new Promise<Outcome>((resolve) => (onOutcome = resolve));
       // The paths are relative, because its user may not have access to the folders above.
       const paths = { path: relative(folder, job.path), folder: relative(folder, job.folder) };
       // A process that cannot be reached counts as lost.
       child.send({ ...job, ...paths }, (error) => error && child.kill('SIGKILL'));
-      return Promise.race([outcome, end.promise]);
+      return Promise.race([outcome, end.promise]).finally(() => (inContextOfJob = outside));
     },
     kill(why) {
       if (reason !== undefined) return;
