@@ -62,10 +62,10 @@ export function createUserStore(query: Database['query']) {
     list(search: string | undefined, before: number | undefined, limit: number) {
       // The database's own collation may not fold case outside ASCII.
       const text = `SELECT ${columns} FROM auth.user
-                    WHERE ($1::text IS NULL OR name ILIKE $1 COLLATE "und-x-icu" OR email ILIKE $1 COLLATE "und-x-icu")
+                    WHERE ($1::text IS NULL OR normalize(name) ILIKE $1 COLLATE "und-x-icu" OR email ILIKE $1 COLLATE "und-x-icu")
                       AND ($2::bigint IS NULL OR id < $2)
                     ORDER BY "user".id DESC LIMIT $3`;
-      const pattern = search === undefined ? null : containing(search);
+      const pattern = search === undefined ? null : containing(search.normalize('NFC'));
       return rows<User>('list_users', text, [pattern, before ?? null, limit]);
     },
 

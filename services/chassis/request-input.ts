@@ -90,7 +90,7 @@ function check(schema: Schema | undefined, value: unknown, place: string, detail
   if (result.success) return result.data;
   for (const issue of result.error.issues.slice(0, maxDetails)) {
     const path = [place, ...issue.path.map(String)].join('.').slice(0, 200);
-    details.push({ path, message: issue.message.slice(0, 200) });
+    details.push({ path, message: issue.message.slice(0, 200).toWellFormed() });
   }
   return undefined;
 }

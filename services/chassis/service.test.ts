@@ -82,7 +82,6 @@ test.each([
   ['name=x', 'application/x-www-form-urlencoded; charset=iso-8859-1', 415, 'unsupported_media_type'],
   [Buffer.from('name=\xff', 'latin1'), 'application/x-www-form-urlencoded', 415, 'unsupported_media_type'],
   [`{"name":"${'x'.repeat(100)}"}`, 'application/json', 413, 'payload_too_large'],
-  ['[]', 'application/json', 422, 'validation_failed'],
   ['null', 'application/json', 422, 'validation_failed'],
   ['', 'application/json', 422, 'validation_failed'],
   ['{"name":"x","more":1}', 'application/json', 422, 'validation_failed'],
@@ -102,9 +101,10 @@ test('refuses a compressed body, and a body where the contract has none', async 
 });
 
 test('names wrong and repeated parameters', async () => {
-  const { status, body } = await post('{"name":"x"}', 'application/json', '/api/echo/x?view=a&view=b&more=1');
-  expect(status).toBe(422);
-  expect(body.details?.map((detail) => detail.path)).toEqual(['path.id', 'query.view', 'query']);
+  const query = `view=a&view=b&${'m'.repeat(180)}%F0%9F%98%80=1`;
+  const { status, body } = await post('{"name":"x"}', 'application/json', `/api/echo/x?${query}`);
+  const paths = body.details?.map(({ path, message }) => message.isWellFormed() && path);
+  expect([status, paths]).toEqual([422, ['path.id', 'query.view', 'query']]);
   expect((await ask('/api/broken?a=1')).status).toBe(422);
 });
 

@@ -122,7 +122,7 @@ export const pulseSignIn = define('pulseSignIn', 'POST', '/pulse/sign-in', {
     kinds: ['form'],
     maxBytes: 16_384,
     schema: z.strictObject({
-      email: multiLineText(1, 254).normalize('NFC'),
+      email: multiLineText(1, 254),
       password: multiLineText(1, 1024),
       code: multiLineText(0, 100).optional().describe('Code of the second factor, or a recovery code.'),
     }),

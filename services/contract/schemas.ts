@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** A string that matches `pattern`, without lone surrogates. Lengths in UTF-16 units. */
+/** A string that matches `pattern`, without lone surrogates. Lengths in code points: an emoji of one code point counts as 1. */
 function textMatching(min: number, max: number, pattern: RegExp, problem: string) {
   return z
     .string()

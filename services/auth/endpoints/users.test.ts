@@ -104,7 +104,7 @@ describe('searching', () => {
 
   test.each([
     ['%', ['100% Ünïcode']],
-    ['_', ['under_score']],
+    ['ünÏ'.normalize('NFD'), ['100% Ünïcode']],
     ['\\', ['back\\slash']],
     ['0% ünÏ', ['100% Ünïcode']],
     ['UNDER', ['under_score']],
