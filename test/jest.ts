@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { environmentWith, ROOT } from '../deploy/local/config.ts';
 import { Problem } from '../deploy/local/problem.ts';
-import { runCommand } from '../deploy/local/run-command.ts';
+import { lastLines, runCommand } from '../deploy/local/run-command.ts';
 
 export interface Counts {
   passed: number;
@@ -49,7 +49,8 @@ function argumentsOf({ patterns, folder, options = [] }: Selection): string[] {
  */
 export async function findTests(selection: Selection, signal: AbortSignal): Promise<string[]> {
   const list = [jest, '--listTests', ...argumentsOf(selection)];
-  const { output } = await runCommand(process.execPath, list, { signal, cwd: ROOT });
+  const { code, output } = await runCommand(process.execPath, list, { signal, cwd: ROOT });
+  if (code !== 0) throw new Problem('jest cannot list the tests.', lastLines(output));
   const files = output.split('\n').filter((line) => line.endsWith('.test.ts'));
   const paths = files.map((file) => relative(ROOT, file));
   for (const pattern of selection.patterns)
@@ -60,7 +61,7 @@ export async function findTests(selection: Selection, signal: AbortSignal): Prom
 
 /**
  * Runs tests against the stack that `stackFile` describes. A file that cannot run counts as one failed test; so does a
- * skipped test.
+ * skipped test, unless `-t` left it out.
  * @param report where jest writes its report
  */
 export async function runJest(selection: Selection, stackFile: string, report: string, signal: AbortSignal) {
@@ -81,6 +82,8 @@ export async function runJest(selection: Selection, stackFile: string, report: s
   if (!existsSync(report)) return { passed: 0, failed: 1 };
   const result = JSON.parse(readFileSync(report, 'utf8')) as Record<string, number>;
   const { numPassedTests: passed = 0, numFailedTests = 0, numPendingTests = 0 } = result;
-  const failed = numFailedTests + numPendingTests + (result['numRuntimeErrorTestSuites'] ?? 0);
+  const isPart = selection.options?.some((option) => /^(-t|--testNamePattern)/.test(option));
+  const skipped = isPart && passed + numFailedTests > 0 ? 0 : numPendingTests;
+  const failed = numFailedTests + skipped + (result['numRuntimeErrorTestSuites'] ?? 0);
   return { passed, failed };
 }

@@ -21,7 +21,7 @@ test('a pattern does not match the path of the repository', async () => {
   expect(await filesOf(`${ROOT}|content-cache/proof/changes`)).toHaveLength(1);
 });
 
-test.each([[['--proof', '--only', 'race', 'no/such']], [['--only', 'structure', 'no/such']]])(
+test.each([[['--proof', '--only', 'race', 'no/such']], [['--only', '-t', 'title', 'structure', 'no/such']]])(
   'test/run.ts %j exits 1 with one line, before it starts anything',
   async (args) => {
     const script = ['deploy/local/bootstrap.mjs', 'test/run.ts', ...args];

@@ -29,8 +29,10 @@ const ownOptions = ['--proof', '--quick', '--only'];
 
 function readArguments(args: string[]): { selection: Selection; withChecks: boolean } {
   const has = (option: string): boolean => args.includes(option);
-  const options = args.filter((arg) => arg.startsWith('-') && !ownOptions.includes(arg));
-  const patterns = args.filter((arg) => !arg.startsWith('-'));
+  // A part of a test's title follows `-t`.
+  const isOption = (arg: string, index: number): boolean => arg.startsWith('-') || args[index - 1] === '-t';
+  const options = args.filter((arg, index) => isOption(arg, index) && !ownOptions.includes(arg));
+  const patterns = args.filter((arg, index) => !isOption(arg, index));
   // Proofs measure, and may have stored a result that is not rendered yet.
   const withChecks = !has('--only') && !has('--proof');
   if (!has('--proof')) return { selection: { patterns, options }, withChecks };
@@ -94,14 +96,19 @@ await untilStopped(async (signal) => {
   // Tests start their own servers, some before the stack is ready.
   if (!(await installedRedis(signal)))
     throw new Problem('The tests need redis-server or valkey-server 7 or newer on your PATH.');
-  const results = await Promise.all([
+  const works = [
     withChecks ? runChecks(terminal, signal) : { passed: 0, failed: 0 },
     runTests(selection, terminal, signal).catch((error: unknown) => {
       if (signal.aborted) throw error;
       printProblem(error);
       return { passed: 0, failed: 1 };
     }),
-  ]);
+  ];
+  // After Ctrl-C the checks end first, while the stack still stops.
+  await Promise.allSettled(works);
+  // jest's workers ended without stopping what their tests had started.
+  if (signal.aborted) await removeOldFolders(terminal);
+  const results = await Promise.all(works);
   const passed = results.reduce((sum, counts) => sum + counts.passed, 0);
   const failed = results.reduce((sum, counts) => sum + counts.failed, 0);
   console.log(`${passed} passed, ${failed} failed`);

@@ -1,6 +1,6 @@
 // Runs `npm ci` if node_modules differs from package-lock.json. Plain JavaScript, because it runs before any package is installed.
-import { spawn } from 'node:child_process';
-import { accessSync, constants, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -24,7 +24,7 @@ export async function ensureInstalled(root) {
   }
   return hasNode(root)
     ? undefined
-    : 'node_modules/.bin/node is missing: allow the install script of the package "node" (npm config ignore-scripts).';
+    : 'node_modules/.bin/node does not run: allow the install script of the package "node" (npm config ignore-scripts). On Linux it needs glibc, which Alpine lacks.';
 }
 
 /** As its last step, npm lists the installed packages in node_modules/.package-lock.json. */
@@ -45,13 +45,10 @@ function isInstalled(root) {
 
 const packagesOf = (file) => JSON.parse(readFileSync(file, 'utf8')).packages;
 
+/** Runs the pinned Node, because node_modules may have been installed on another platform. */
 function hasNode(root) {
-  try {
-    accessSync(join(root, 'node_modules', '.bin', 'node'), constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  const node = join(root, 'node_modules', '.bin', 'node');
+  return spawnSync(node, ['--version'], { env: {} }).status === 0;
 }
 
 /** Returns whether this process holds the lock. Removes the lock of a process that has ended. */

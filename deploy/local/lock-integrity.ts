@@ -3,7 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { runCommand } from './run-command.ts';
 import { untilStopped } from './until-stopped.ts';
 
-type Locked = { version?: string; link?: true; integrity?: string };
+/** `name`: the package behind an alias. */
+type Locked = { name?: string; version?: string; link?: true; integrity?: string };
 
 const file = 'package-lock.json';
 
@@ -13,12 +14,12 @@ await untilStopped(async (signal) => {
     ([path, { link, integrity }]) => path.includes('node_modules/') && !link && !integrity,
   );
   for (const [path, locked] of missing) {
-    const name = `${path.split('node_modules/').at(-1)}@${locked.version}`;
+    const name = `${locked.name ?? path.split('node_modules/').at(-1)}@${locked.version}`;
     const args = ['view', name, 'dist.integrity', '--json', '--loglevel=silent'];
     const { output } = await runCommand('npm', args, { signal, within: 60_000 });
     const found = /^\s*"(sha512-[\w+/]{86}==)"\s*$/.exec(output)?.[1];
     if (found) locked.integrity = found;
-    else console.error(`The registry does not have ${name}.`);
+    else console.error(`npm found no integrity of ${name}: check the network and the registry.`);
   }
   const unknown = missing.filter(([, { integrity }]) => !integrity).length;
   if (unknown < missing.length) writeFileSync(file, `${JSON.stringify(lock, null, 2)}\n`);

@@ -69,9 +69,9 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
     /**
      * Registers the device or updates when it was last seen; omitted fields keep their values. The token of another user
      * becomes a new device of this user, without the data of the old one. The device belongs to the session and is deleted
-     * when the session ends. Throws 401 if it has ended.
+     * when the session ends. Throws 401 if it has ended. `signal` ends the wait for other registrations.
      */
-    register(userId: number, sessionId: number, device: Body<typeof registerFcmToken>): Promise<Device> {
+    register(userId: number, sessionId: number, device: Body<typeof registerFcmToken>, signal?: AbortSignal) {
       const { token, platform = null, name = null, app_version = null } = device;
       const text = `
         INSERT INTO devices.device AS known (user_id, session_id, token, token_hash, platform, name, app_version)
@@ -101,7 +101,7 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
         await trim(ask, userId, row.id);
         return toDevice(row);
       };
-      return registering.run(() => transaction(work));
+      return registering.run(() => transaction(work), signal);
     },
 
     /** Returns the id in auth's feed of ended sessions up to which `endSessions` was called. */

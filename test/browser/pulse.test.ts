@@ -26,7 +26,7 @@ const cards = {
   'slow-queries': /letters\s.*letters\.letter/s,
   jobs: /not_json Job \d+: .+\s+\d+\s+\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s/,
   cache: /pathway\s+\d+\s+\d+\s+\d+\s+\d+/,
-  processes: /gateway.*✓ up\s+\d/s,
+  processes: /gateway.*✓ up\s+\d.*\s\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s/s,
 };
 
 let browser: Browser;

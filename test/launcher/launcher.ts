@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from '../../deploy/local/config.ts';
-import { identityOf, type Identity, isRunning } from '../../deploy/local/identity.ts';
+import { identityOf, type Identity, isRunning, sendSignal } from '../../deploy/local/identity.ts';
 import type { Stack } from '../../deploy/local/stack-file.ts';
 import { readJson } from '../../deploy/local/state.ts';
 import { until } from '../support/wait.ts';
@@ -26,6 +26,13 @@ export function launch(command: string[], env: Record<string, string | undefined
   let text = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += String(chunk)));
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  // Ctrl-C in `npm test` ends jest's workers with SIGTERM, which this group does not get.
+  const end = (): void => {
+    sendSignal(-(child.pid ?? 0), 'SIGINT');
+    process.exit(1);
+  };
+  process.once('SIGTERM', end);
+  child.once('close', () => process.removeListener('SIGTERM', end));
   return {
     child,
     output: () => text,

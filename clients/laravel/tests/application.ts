@@ -7,6 +7,7 @@ import { afterAll, beforeAll } from '@jest/globals';
 import { aptInstall, canInstall } from '../../../deploy/local/apt.ts';
 import { environmentWith, ROOT, stackFilePath } from '../../../deploy/local/config.ts';
 import { readSettings } from '../../../deploy/local/content-server/settings.ts';
+import { identityOf } from '../../../deploy/local/identity.ts';
 import { onPath, runCommand } from '../../../deploy/local/run-command.ts';
 import { closeRecords } from '../../../test/support/records.ts';
 import { until } from '../../../test/support/wait.ts';
@@ -60,6 +61,8 @@ export type Application = Awaited<ReturnType<typeof createApplication>>;
 export async function createApplication() {
   await installLaravel();
   const parent = mkdtempSync(join(ROOT, '.local', 'test-'));
+  // Another `npm test` deletes the folders of runs that have ended.
+  writeFileSync(join(parent, 'launcher.json'), JSON.stringify(identityOf(process.pid)));
   const folder = join(parent, 'app');
   cpSync(join(ROOT, 'clients', 'laravel', 'tests', 'app'), folder, { recursive: true });
   for (const name of [

@@ -92,6 +92,8 @@ export function followChanges(options: ChangeFollowerOptions): () => Promise<voi
     if (epoch !== epochOfBatches) batches = [];
     epochOfBatches = epoch;
     if (!isCleared) {
+      // PostgreSQL ends an idle transaction after 30 s. The scans of a Redis with 15 million keys take longer.
+      await query('allow_long_clear', "SET LOCAL idle_in_transaction_session_timeout = '10min'");
       await invalidator.clearAll(cache, { ...requester, since: Date.now() });
       logger.info('all cached records were cleared: the log of changes begins here');
       return log.setCompared(now, epoch);

@@ -28,7 +28,6 @@ const leaveMs = 5_000;
 export function startConsumer(options: ConsumerOptions) {
   const { kafka, broker, group, sessionTimeoutMs, processBatch, onLost, logger } = options;
   const stopping = new AbortController();
-  const stopped = once(stopping.signal, 'abort');
   const heartbeatMs = Math.ceil(sessionTimeoutMs / 10);
   // Outlives a crashed consumer, which may not have checked the offsets.
   const topic: Topic = { name: options.topic, isNew: false };
@@ -112,7 +111,7 @@ export function startConsumer(options: ConsumerOptions) {
   }
 
   /** Runs one consumer: rejects when it crashes, resolves when the process stops. */
-  async function runOnce(): Promise<void> {
+  async function runOnce(stopped: Promise<unknown>): Promise<void> {
     // When the process stops, this does not wait for an unreachable Kafka.
     await Promise.race([broker.ensureTopic(onTopicMissing), stopped]);
     if (stopping.signal.aborted) return;
@@ -147,7 +146,11 @@ export function startConsumer(options: ConsumerOptions) {
     let pauseMs = minPauseMs;
     while (!stopping.signal.aborted) {
       const start = performance.now();
-      await runOnce().catch((error: unknown) => logEnd(error, pauseMs));
+      const ended = new AbortController();
+      // Not one promise for all consumers: it would keep the error of each in memory.
+      const stopped = once(stopping.signal, 'abort', { signal: ended.signal }).catch(() => undefined);
+      await runOnce(stopped).catch((error: unknown) => logEnd(error, pauseMs));
+      ended.abort();
       await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
       const wasStable = performance.now() - start > 60_000;
       pauseMs = wasStable ? minPauseMs : Math.min(pauseMs * 2, maxPauseMs);

@@ -7,8 +7,8 @@ export interface DeviceDeps {
 }
 
 export function registerFcmToken({ devices }: DeviceDeps): Handler<typeof contract.registerFcmToken> {
-  return async ({ caller, body }) => {
-    const device = await devices.register(caller.id, Number(caller.sessionId), body);
+  return async ({ caller, body, signal }) => {
+    const device = await devices.register(caller.id, Number(caller.sessionId), body, signal());
     return { status: 200, body: { success: true, device } };
   };
 }

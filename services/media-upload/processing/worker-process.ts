@@ -68,13 +68,15 @@ export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess
   let reason: EndReason | undefined;
   const ready = Promise.withResolvers<boolean>();
   const end = Promise.withResolvers<EndReason>();
-  let onOutcome: (outcome: Outcome) => void;
+  let onResult: (result: Outcome | EndReason) => void = () => undefined;
+  // Not a race in `run`: until the process ends, `end` would keep the outcome of each job in memory.
+  void end.promise.then((why) => onResult(why));
   // Node calls the listeners in the context of the request that started the process, which may have ended long ago.
   const outside = outsideContext(() => AsyncLocalStorage.snapshot());
   let inContextOfJob = outside;
 
   child.on('message', (message) => {
-    if (message !== 'ready') return onOutcome(message as Outcome);
+    if (message !== 'ready') return onResult(message as Outcome);
     isReady = true;
     ready.resolve(true);
   });
@@ -97,12 +99,13 @@ export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess
     },
     run(job) {
       inContextOfJob = AsyncLocalStorage.snapshot();
-      const outcome = new Promise<Outcome>((resolve) => (onOutcome = resolve));
+      if (reason !== undefined) return end.promise;
+      const result = new Promise<Outcome | EndReason>((resolve) => (onResult = resolve));
       // The paths are relative, because its user may not have access to the folders above.
       const paths = { path: relative(folder, job.path), folder: relative(folder, job.folder) };
       // A process that cannot be reached counts as lost.
       child.send({ ...job, ...paths }, (error) => error && child.kill('SIGKILL'));
-      return Promise.race([outcome, end.promise]).finally(() => (inContextOfJob = outside));
+      return result.finally(() => (inContextOfJob = outside));
     },
     kill(why) {
       if (reason !== undefined) return;

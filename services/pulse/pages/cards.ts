@@ -133,7 +133,7 @@ export function processesCard({ processes }: PulseReport): Html {
     orDash(one.cpu, formatRatio),
     orDash(one.memory_bytes, formatBytes),
     orDash(one.event_loop_delay, formatSeconds),
-    one.started_at === null ? '–' : timeOfDay(one.started_at),
+    one.started_at === null ? '–' : dateTime(one.started_at),
     one.restarts,
   ]);
   const note =

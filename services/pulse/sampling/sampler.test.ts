@@ -50,6 +50,10 @@ test('reports a process with a malformed reply as down, and continues the round'
     JSON.stringify([{ ...began, values: [{ labels: {}, value: 1e300 }] }]),
     `${JSON.stringify([began])}${' '.repeat(10_000_001)}`,
   ];
+  const jobs = (value: number | null, postgres: string) => {
+    const [metrics, ready] = [told('failed_jobs_open', { value, labels: {} }), { checks: { postgres } }];
+    return listen(({ url }, response) => response.end(url === '/metrics' ? metrics : JSON.stringify(ready)));
+  };
   const addresses = answers.map((answer) => listen((_, response) => response.end(answer)));
   addresses.push(
     listen((request, response) =>
@@ -57,12 +61,14 @@ test('reports a process with a malformed reply as down, and continues the round'
         ? response.end(JSON.stringify([began]))
         : response.writeHead(302, { Location: '/other' }).end(),
     ),
-    listen((_, response) => response.end(told('failed_jobs_open', { value: null, labels: {} }))),
+    // Not measured yet, and kept from before PostgreSQL became unavailable.
+    jobs(null, 'ok'),
+    jobs(0, 'unavailable'),
   );
   const sampler = startSampler(await Promise.all(addresses));
   closers.push(() => sampler.close());
   await until('the last process is up', () => sampler.processes().at(-1)?.up);
-  expect(sampler.processes().map(({ up }) => up)).toEqual([...Array(12).fill(false), true]);
+  expect(sampler.processes().map(({ up }) => up)).toEqual([...Array(12).fill(false), true, true]);
   expect(sampler.samples().at(-1)!.values.get('failed_jobs')).toBeNull();
 });
 
