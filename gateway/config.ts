@@ -11,12 +11,12 @@ import {
   tokenConfig,
 } from '@content-platform/chassis';
 
-const origins = 'origins such as https://app.example.com, separated by commas';
-const networks = 'networks such as 10.0.0.0/8, separated by commas';
+const originsForm = 'origins such as https://app.example.com, separated by commas';
+const networksForm = 'networks such as 10.0.0.0/8, separated by commas';
 /** Refuses IPv4 networks written as IPv6: clients' addresses are converted to IPv4, so none of them would match. */
 const isNetwork = (value: string) => ipaddr.isValidCIDR(value) && !/^::ffff:/i.test(value);
-const scale = 'a number from 0 to 1000 with at most three decimals';
-const httpUrl = 'a URL starting with http://, with a port up to 64535';
+const scaleForm = 'a number from 0 to 1000 with at most three decimals';
+const httpUrlForm = 'a URL starting with http://, with a port up to 64535';
 /** A service's internal listener has a port 1000 above the public one. */
 function isHttpUrl(value: string): boolean {
   const url = URL.parse(value);
@@ -29,7 +29,7 @@ const upstreams = services.map(({ name }) => name).filter((name) => name !== 'ga
 /** URLs of services must be http: the gateway opens no TLS connections to them. */
 function upstreamUrl(name: Upstream) {
   const schema = name === 'auth' ? tokenConfig.AUTH_URL : serviceUrl(name);
-  return schema.refine(isHttpUrl, httpUrl).describe(`${schema.description!}; gateway: \`http://\` only`);
+  return schema.refine(isHttpUrl, httpUrlForm).describe(`${schema.description!}; gateway: \`http://\` only`);
 }
 const upstreamConfig = Object.fromEntries(
   upstreams.map((name) => [urlVariable(name), upstreamUrl(name)]),
@@ -41,13 +41,13 @@ export const gatewayConfig = {
   ...upstreamConfig,
   REDIS_URL: redisUrl,
   CORS_ORIGINS: list(
-    z.string().refine((value) => URL.canParse(value) && new URL(value).origin === value, origins),
+    z.string().refine((value) => URL.canParse(value) && new URL(value).origin === value, originsForm),
   )
     .default([])
     .describe(
       'Origins whose web pages may call the API, separated by commas, for example https://app.example.com; empty: none',
     ),
-  TRUSTED_PROXIES: list(z.string().refine(isNetwork, networks))
+  TRUSTED_PROXIES: list(z.string().refine(isNetwork, networksForm))
     .default([])
     .describe(
       'Networks of the proxies in front of the gateway whose X-Forwarded-For is trusted, as CIDRs separated by commas, for example 10.0.0.0/8; empty: none',
@@ -56,8 +56,8 @@ export const gatewayConfig = {
     'Whether browsers use only https for the subdomains of the host in `PUBLIC_URL`, too, for a year: `true` or `false`. Set it only if every subdomain has https',
   ),
   RATE_LIMIT_SCALE: z
-    .string(scale)
-    .regex(/^(\d{1,3}(\.\d{1,3})?|1000)$/, scale)
+    .string(scaleForm)
+    .regex(/^(\d{1,3}(\.\d{1,3})?|1000)$/, scaleForm)
     .transform(Number)
     .default(1)
     .describe(
@@ -65,5 +65,5 @@ export const gatewayConfig = {
     ),
 };
 
-export const addressesOf = (config: ConfigOf<typeof gatewayConfig>): Record<string, string> =>
+export const serviceUrlsOf = (config: ConfigOf<typeof gatewayConfig>): Record<string, string> =>
   Object.fromEntries(upstreams.map((name) => [name, config[urlVariable(name)]]));

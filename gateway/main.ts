@@ -1,14 +1,14 @@
 import { createRedis, run, tokensFromAuth } from '@content-platform/chassis';
 import { endpoints } from '@content-platform/contract';
 import { createGateway } from './app.ts';
-import { addressesOf, gatewayConfig } from './config.ts';
+import { gatewayConfig, serviceUrlsOf } from './config.ts';
 import { createGatewayMetrics } from './metrics.ts';
 import { createRateLimits } from './guard/rate-limit.ts';
 import { gracePeriodMs, serverOptions } from './timeouts.ts';
 
 await run('gateway', gatewayConfig, async (process) => {
   const { config, logger, slowLog, onStop } = process;
-  const services = addressesOf(config);
+  const services = serviceUrlsOf(config);
   const metrics = createGatewayMetrics(process.metrics, endpoints, Object.keys(services));
   const redis = createRedis(config.REDIS_URL, logger);
   onStop(() => redis.disconnect());

@@ -39,7 +39,7 @@ export function createGatewayMetrics(
     'route',
     'class',
   );
-  metrics.expect(endpoints);
+  metrics.createSeries(endpoints);
   for (const endpoint of endpoints) {
     const { method, path: route, responses } = endpoint;
     const latencyClass = latencyClassOf(endpoint);

@@ -27,7 +27,7 @@ export interface RequestContext {
   /** performance.now() when the last byte of an upload was read. */
   bodyEndedAt?: number;
   serverTiming?: string;
-  /** performance.now() when the head of a file was written, or a reply whose request body is still being drained. */
+  /** performance.now() when the measured time ended. Set if the reply goes on: a file, a stream, or a body to drain. */
   answeredAt?: number;
   /** The callbacks of onFinished(). */
   callbacks?: Set<() => void>;

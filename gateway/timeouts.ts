@@ -15,7 +15,7 @@ export const timeouts = {
   connect: 2_000,
   /** Both attempts to connect: an unavailable service is reported within 3 s. */
   connectTotal,
-  /** The head of a reply, and then each next chunk of its body. */
+  /** The wait for a slot; then the head of a reply, and each next chunk of its body. */
   response,
   /** An idle connection to a service: below 5 s, so that the gateway closes it before a Node server does. */
   keepAlive: 4_000,

@@ -7,17 +7,16 @@ let updated: Promise<boolean> | undefined;
 
 /** Installs Debian packages and returns whether this succeeded. Concurrent calls wait for dpkg's lock. */
 export async function aptInstall(packages: string[], signal: AbortSignal): Promise<boolean> {
-  const run = async (...args: string[]): Promise<boolean> => {
-    const flags = ['-q', '-o', 'DPkg::Lock::Timeout=120'];
-    const env = { DEBIAN_FRONTEND: 'noninteractive' };
-    return (await runCommand('apt-get', [...flags, ...args], { signal, env, within: 170_000 })).code === 0;
-  };
+  const options = { signal, env: { DEBIAN_FRONTEND: 'noninteractive' }, within: 170_000 };
+  const run = async (...args: string[]): Promise<boolean> =>
+    (await runCommand('apt-get', ['-q', '-o', 'DPkg::Lock::Timeout=120', ...args], options)).code === 0;
   updated ??= run('update');
-  // Another process may hold the lock of the package lists: the next call tries again.
-  if (!(await updated)) updated = undefined;
-  if (updated === undefined) return false;
+  if (!(await updated)) {
+    // Another process may hold the lock of the package lists, so the next call tries again.
+    updated = undefined;
+    return false;
+  }
   // A killed apt-get leaves dpkg interrupted, and apt-get then refuses every installation.
-  const env = { DEBIAN_FRONTEND: 'noninteractive' };
-  await runCommand('dpkg', ['--configure', '-a'], { signal, env, within: 170_000 });
+  await runCommand('dpkg', ['--configure', '-a'], options);
   return run('install', '-y', '--no-install-recommends', ...packages);
 }

@@ -49,7 +49,7 @@ export async function enableContentServerLogin(database: string, password: strin
   return own.href;
 }
 
-/** Returns the ID of the user who owns the demo letters. */
+/** Adds the missing demo accounts. Returns the ID of the user who owns the demo letters. */
 async function addAccounts(database: string): Promise<number> {
   const accounts = await openAccounts(database);
   try {

@@ -9,7 +9,7 @@ import {
 } from '@content-platform/chassis';
 import type { RequestContext } from '../request-context.ts';
 
-/** A reply without a context if load shedding refused the request. */
+/** Load shedding refuses requests that have no context yet, so `locals` may be undefined. */
 export type AnyResponse = ServerResponse & { locals?: RequestContext };
 
 export function errorReply(error: HttpError, requestId: string) {
@@ -31,14 +31,14 @@ export function sendError(
   error: HttpError,
   requestId: string,
   drainMs: number,
-  more?: OutgoingHttpHeaders,
+  moreHeaders?: OutgoingHttpHeaders,
 ): void {
   const { headers, body } = errorReply(error, requestId);
   const { req: request, locals: context } = response;
   // hasBody() cannot tell for a streamed request, whose headers the forwarding has replaced.
   const isArriving = (hasBody(request) || context?.bodyStream !== undefined) && !request.complete;
   const closing = isArriving && { Connection: 'close' };
-  response.writeHead(error.status, { ...context?.replyHeaders, ...headers, ...more, ...closing });
+  response.writeHead(error.status, { ...context?.replyHeaders, ...headers, ...moreHeaders, ...closing });
   if (!isArriving) return void response.end(body);
   response.write(body);
   if (context) context.answeredAt = performance.now();

@@ -40,7 +40,7 @@ function answer(socket: Duplex, error: HttpError, drainMs: number): void {
 export function answerProtocolErrors(server: Server, logger: Logger, drainMs: number, refuse: Refuse): void {
   const pending: readonly AnyResponse[] = repliesOf(server);
   /** Connections whose first error was handled. The parser discards each later chunk and reports another error. */
-  const answered = new WeakSet<Duplex>();
+  const handled = new WeakSet<Duplex>();
 
   /** A connection has several unfinished replies if the client pipelines requests. */
   const lastPending = (socket: Duplex) => pending.findLast(({ req }) => req.socket === socket);
@@ -51,8 +51,8 @@ export function answerProtocolErrors(server: Server, logger: Logger, drainMs: nu
   }
 
   server.on('clientError', (cause: NodeJS.ErrnoException, socket) => {
-    if (answered.has(socket)) return;
-    answered.add(socket);
+    if (handled.has(socket)) return;
+    handled.add(socket);
     logger.debug({ code: cause.code }, 'malformed request refused');
     if (cause.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
     const response = lastPending(socket);
@@ -66,7 +66,7 @@ export function answerProtocolErrors(server: Server, logger: Logger, drainMs: nu
 
   server.on('connect', (_request, socket) => {
     socket.on('error', () => undefined).resume();
-    // Node no longer watches the socket: without these, earlier requests might never end.
+    // Node no longer watches the socket: without these two listeners, earlier requests might never end.
     socket.once('timeout', () => socket.destroy());
     socket.once('close', () => {
       for (const each of pending.filter(({ req }) => req.socket === socket)) each.destroy();

@@ -78,11 +78,11 @@ export async function connect(url: URL, timeouts: Timeouts, open: () => Socket):
 export function createUploadAgent(url: URL, timeouts: Timeouts, lookup: LookupFunction): http.Agent {
   const agent = new http.Agent({ keepAlive: true, maxFreeSockets: 0, lookup });
   const open = agent.createConnection.bind(agent);
-  const connectWithCallback = callbackify((target: http.ClientRequestArgs) =>
+  const connectTo = callbackify((target: http.ClientRequestArgs) =>
     connect(url, timeouts, () => open(target) as Socket),
   );
   agent.createConnection = (target, done) => {
-    connectWithCallback(target, done!);
+    connectTo(target, done!);
     return undefined;
   };
   return agent;

@@ -24,17 +24,17 @@ export function createConnectionPool(
   lookup: LookupFunction,
 ) {
   const origin = `${url.protocol}//${isIPv6(address) ? `[${address}]` : address}:${url.port}`;
-  const begin = buildConnector({ allowH2: false, timeout: 0, lookup });
-  const open = callbackify((target: buildConnector.Options) =>
+  const open = buildConnector({ allowH2: false, timeout: 0, lookup });
+  const connectTo = callbackify((target: buildConnector.Options) =>
     // The socket's events report the same as the callback.
-    connect(url, timeouts, () => begin(target, () => undefined) as unknown as Socket),
+    connect(url, timeouts, () => open(target, () => undefined) as unknown as Socket),
   );
   /** LIFO, so that surplus connections time out. */
   let idle: Connection[] = [];
 
   function create(): Connection {
     const client = new Client(origin, {
-      connect: (target, done) => open(target, done as (error: Error | null, socket: Socket) => void),
+      connect: (target, done) => connectTo(target, done as (error: Error | null, socket: Socket) => void),
       // Disabled: an attempt has its own limits, which consider the client.
       headersTimeout: 0,
       bodyTimeout: 0,

@@ -21,7 +21,7 @@ const hopByHop = new Set([
  * Headers by which a client could forge its identity, address, method or target, or join a trace; and `expect`, which
  * would keep http-proxy-middleware from emitting proxyReq.
  */
-const notForClients =
+const notFromClients =
   /^(?:x-user-.*|x-forwarded(?:-.*)?|x-real-ip|forwarded|(?:x-(?:cluster-)?|true-)client-ip|cf-connecting-ip|(?:x-)?remote-user|traceparent|tracestate|baggage|x-http-method(?:-override)?|x-method-override|x-original-.*|x-rewrite-url|expect)$/;
 
 /** Returns the headers that `isAllowed` accepts, without headers of the connection and those that Connection names. */
@@ -52,8 +52,8 @@ export function createRequestHeaders(host: string, publicUrl: string): RequestHe
     const isForServices = (name: string) =>
       // Some servers read _ as -, for example content_length as a second Content-Length.
       !name.includes('_') &&
-      !notForClients.test(name) &&
-      // Browsers send cookies unasked: only endpoints that set them get them.
+      !notFromClients.test(name) &&
+      // Browsers add cookies to every request, but only endpoints that set cookies need them.
       (name !== 'cookie' || endpoint?.cookies === true);
     return {
       ...endToEnd(headers, isForServices),
@@ -80,6 +80,6 @@ export function headersForClient(headers: IncomingHttpHeaders, endpoint?: Endpoi
   const kept = endToEnd(headers);
   for (const name of notForReplies) delete kept[name];
   if (!endpoint?.cookies) delete kept['set-cookie'];
-  // The gateway's own Vary: Origin would be overwritten.
+  // Otherwise the service's Vary would replace the gateway's own Vary: Origin.
   return kept.vary ? { ...kept, vary: `Origin, ${kept.vary}` } : kept;
 }

@@ -6,8 +6,8 @@ type Entry = { position: number; id: number; deleted_at: Date };
 export function createDeletedUserStore(query: Database['query']) {
   const { rows, first, affects, run } = statements(query);
   return {
-    /** Records that `reader` has erased the users up to `after`. Returns up to 1,000 later ones; `last`: the newest. */
-    async listAfter(after: number, reader: string) {
+    /** Records that `reader` has erased users up to `after`. Lists up to 1,000 later users and the newest position. */
+    async confirmAndList(after: number, reader: string) {
       // Readers poll. NOT EXISTS saves the write while the position stays the same.
       const progress = `INSERT INTO auth.deleted_user_reader AS known (reader, position)
                         SELECT $1, $2::bigint WHERE NOT EXISTS (

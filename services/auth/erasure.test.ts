@@ -19,7 +19,7 @@ async function newUser(): Promise<number> {
   return (await auth.stores.users.create({ ...user, roles: ['user'] }))!.id;
 }
 const feed = async (after = 0, reader = 'letters') => {
-  const { users, last } = await auth.stores.deletedUsers.listAfter(after, reader);
+  const { users, last } = await auth.stores.deletedUsers.confirmAndList(after, reader);
   return { ids: users.map(({ id }) => id), last };
 };
 

@@ -26,7 +26,7 @@ export function startErasure(service: ProcessContext<ConfigOf<typeof authConfig>
   function follow(reader: string, options: ErasureOptions): void {
     readers.push(reader);
     const fetchPage = async (after: number) => {
-      const { users: entries, last } = await deletedUsers.listAfter(after, reader);
+      const { users: entries, last } = await deletedUsers.confirmAndList(after, reader);
       return { entries, last };
     };
     onStop(followDeletedUsers(fetchPage, options, logger));

@@ -90,7 +90,7 @@ export function createInternal(deps: InternalDeps): Router {
   });
   serve('GET', '/deleted-users', {
     schema: feedQuery,
-    answer: ({ after }, reader) => deletedUsers.listAfter(after, reader),
+    answer: ({ after }, reader) => deletedUsers.confirmAndList(after, reader),
   });
   serve('GET', '/users', {
     schema: userQuery,

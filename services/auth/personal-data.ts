@@ -14,9 +14,9 @@ const [maxRunning, maxWaiting] = [4, 20];
 
 export type PersonalData = ReturnType<typeof createPersonalData>;
 
-/** `lists`: the fields of other services and their internal listeners; without one of them every export fails. */
+/** `urls`: fields of the export, each with the internal listener of its service; if one is undefined, exports fail. */
 export function createPersonalData(
-  lists: Readonly<Record<string, string | undefined>>,
+  urls: Readonly<Record<string, string | undefined>>,
   fetchAsService: ServiceFetch,
   { waitMs, beginMs, exportMs } = usual,
 ) {
@@ -31,7 +31,7 @@ export function createPersonalData(
   }
 
   async function begin(user: { id: number }, sessions: AsyncIterable<object>, signal: AbortSignal) {
-    const opening = Object.entries(lists).map(
+    const opening = Object.entries(urls).map(
       async ([name, url]) => [name, await open(url, user.id, signal)] as const,
     );
     const opened = await withTimeout(Promise.all(opening), beginMs);
@@ -52,14 +52,14 @@ export function createPersonalData(
      * Throws 429 while an export of the user runs, and 503. After a later failure the stream fails, so that the reply is cut
      * off and does not look complete.
      */
-    async export(user: { id: number }, sessions: AsyncIterable<object>, hangUp: AbortSignal) {
+    async export(user: { id: number }, sessions: AsyncIterable<object>, disconnected: AbortSignal) {
       if (exporting.has(user.id)) {
         const message = 'Another export of your data is running. Retry later.';
         throw new HttpError('rate_limited', message, { headers: { 'Retry-After': '5' } });
       }
       exporting.add(user.id);
       const end = new AbortController();
-      const signal = AbortSignal.any([hangUp, end.signal, AbortSignal.timeout(exportMs)]);
+      const signal = AbortSignal.any([disconnected, end.signal, AbortSignal.timeout(exportMs)]);
       let release = () => {};
       const finish = () => {
         exporting.delete(user.id);
@@ -67,7 +67,7 @@ export function createPersonalData(
         end.abort();
       };
       try {
-        release = await slots.acquire(AbortSignal.any([hangUp, AbortSignal.timeout(waitMs)]));
+        release = await slots.acquire(AbortSignal.any([disconnected, AbortSignal.timeout(waitMs)]));
         const stream = Readable.from(await begin(user, sessions, signal), { signal });
         // The client may disconnect before the stream is sent. createService logs later failures.
         stream.once('error', () => undefined);

@@ -3,7 +3,7 @@ import express from 'express';
 import type { Metrics } from './metrics.ts';
 import { withTimeout } from './concurrency.ts';
 
-/** Renders OpenMetrics from copies: prom-client removes `_total` from a counter's name permanently. */
+/** Returns copies to render as OpenMetrics: prom-client removes `_total` from the names of the counters it renders. */
 function openMetrics(registry: Registry): Registry<OpenMetricsContentType> {
   const open = new Registry<OpenMetricsContentType>();
   open.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
@@ -18,8 +18,8 @@ export async function expose(registry: Registry, accept = '') {
   // The pulse service reads prom-client's JSON without a parser of its own.
   if (accept === 'application/json')
     return { contentType: accept, text: JSON.stringify(await registry.getMetricsAsJSON()) };
-  const asked = accept.includes('application/openmetrics-text') ? openMetrics(registry) : registry;
-  return { contentType: asked.contentType, text: await asked.metrics() };
+  const source = accept.includes('application/openmetrics-text') ? openMetrics(registry) : registry;
+  return { contentType: source.contentType, text: await source.metrics() };
 }
 
 export interface Check {

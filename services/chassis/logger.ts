@@ -15,10 +15,10 @@ const sensitive = [
   'secret',
 ];
 const jwt = /eyJ[\w-]*\.[\w-]*\.[\w-]*/g;
-const addressPassword = /(\w+:\/\/[^\s:/@]*:)[^\s@/]+@/g;
+const urlPassword = /(\w+:\/\/[^\s:/@]*:)[^\s@/]+@/g;
 
 function clean(value: string): string {
-  return value.replace(jwt, '[token]').replace(addressPassword, '$1[secret]@');
+  return value.replace(jwt, '[token]').replace(urlPassword, '$1[secret]@');
 }
 
 /** Removes secrets from the text of an error, because it may quote a URL or a header. */

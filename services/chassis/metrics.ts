@@ -78,7 +78,7 @@ export function createMetrics(service: string) {
       'Slow log rows that were not written because the logs database was unavailable or too slow',
     ),
     /** Creates the series of these endpoints at the start: a rate misses the first event of a series that appears later. */
-    expect(endpoints: readonly Endpoint[]): void {
+    createSeries(endpoints: readonly Endpoint[]): void {
       for (const { method, path: route, responses } of endpoints) {
         for (const status of Object.keys(responses)) requestDuration.zero({ service, method, route, status });
       }

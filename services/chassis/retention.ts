@@ -36,10 +36,10 @@ export async function deleteExpired(
   await runInBatches(query, operation, text, values, rowsPerStatement);
 }
 
-/** Deletes rows with `deletes`, a database function of the maximum number of rows that returns the number it deleted. */
-export async function deleteWith(query: Query, operation: string, deletes: string): Promise<void> {
+/** Repeats a database function, which deletes at most $1 rows and returns their number, until it deletes fewer. */
+export async function deleteWith(query: Query, operation: string, functionName: string): Promise<void> {
   const rowsPerStatement = 1_000;
-  const text = `SELECT ${deletes}($1)::float8 AS deleted`;
+  const text = `SELECT ${functionName}($1)::float8 AS deleted`;
   let deleted: number;
   do deleted = (await query<{ deleted: number }>(operation, text, [rowsPerStatement])).rows[0]!.deleted;
   while (deleted >= rowsPerStatement);

@@ -106,7 +106,7 @@ export function createService(
   app.disable('etag');
   app.enable('case sensitive routing');
   app.enable('strict routing');
-  metrics.expect(routes.map((route) => route.endpoint));
+  metrics.createSeries(routes.map((route) => route.endpoint));
 
   async function callHandler(
     { endpoint, handler, gate, parseBody }: Route,

@@ -31,6 +31,7 @@ function login(settings: Settings): { sasl?: SASLOptions } {
   );
 }
 
+// kafkajs 2.2.4 checks each queue every millisecond, even an empty one (its issue 1704). createKafka() prevents this.
 const { prototype: requestQueue } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue') as {
   prototype: { pending: unknown[]; throttledUntil: number; scheduleCheckPendingRequests(): void };
 };
@@ -39,7 +40,6 @@ const scheduleCheck = requestQueue.scheduleCheckPendingRequests;
 /** Creates a Kafka client with time limits that logs to `logger`. Returns undefined if no brokers are set. */
 export function createKafka(settings: Settings, clientId: string, logger: Logger): Kafka | undefined {
   if (settings.KAFKA_BROKERS.length === 0) return undefined;
-  // kafkajs 2.2.4 checks the queue of each connection every millisecond, even if no request waits (its issue 1704).
   requestQueue.scheduleCheckPendingRequests = function () {
     if (this.pending.length > 0 || this.throttledUntil > Date.now()) scheduleCheck.call(this);
   };

@@ -103,7 +103,7 @@ export async function startContentCache(
     isQueueEmpty: events?.isQueueEmpty ?? (() => Promise.resolve(true)),
     metrics: cacheMetrics,
     logger,
-    lateMs: timing?.lateMs,
+    missedAfterMs: timing?.missedAfterMs,
   });
   onStop(missed.stop);
   onStop(followChanges({ database, cache, invalidator, missed, logger, timing }));

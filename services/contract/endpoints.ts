@@ -11,7 +11,7 @@ function isEndpoint(value: unknown): value is Endpoint {
 
 const all = Object.values<unknown>(domains).filter(isEndpoint);
 
-/** Every endpoint of the platform, ordered by service and name. */
+/** Every endpoint of the platform, by service and then by name: JavaScript sorts the exports of `domains` by name. */
 export const endpoints: readonly Endpoint[] = services.flatMap(({ name }) =>
   all.filter(({ service }) => service === name),
 );

@@ -66,15 +66,15 @@ export const model = z.enum(models);
 export type Model = z.infer<typeof model>;
 export const modelPattern = z.enum(models.map((name) => `${name}:*` as const));
 
-/** The limit of a page: an integer from 1 to `max`, a power of ten. */
-export function pageLimit(max: number, usual: number) {
+/** The limit of a page: an integer from 1 to `max`, which must be a power of ten. Does not apply the default. */
+export function pageLimit(max: number, documentedDefault: number) {
   return z
     .string()
     .regex(
       new RegExp(`^([1-9][0-9]{0,${Math.log10(max) - 1}}|${max})$`),
       `Must be an integer from 1 to ${max}.`,
     )
-    .meta({ ...digits(1, max), default: usual, description: 'Maximum number of items per page.' })
+    .meta({ ...digits(1, max), default: documentedDefault, description: 'Maximum number of items per page.' })
     .transform(Number);
 }
 

@@ -10,7 +10,7 @@ const outcomes: Record<number, Outcome> = { 200: 'done', 409: 'failed', 404: 'go
 /** Reads and retries the failed jobs of the content-cache at `url` with a viewer's token. */
 export function createFailedJobs(url: string) {
   return {
-    /** Returns the open jobs by class, most frequent first. Throws if content-cache does not answer. */
+    /** Returns open jobs by class, most frequent first, without the event. Throws if content-cache does not answer. */
     async groups(token: string): Promise<NonNullable<PulseReport['failed_jobs']>> {
       const signal = AbortSignal.timeout(listTimeoutMs);
       const answer = await call(url, listFailedJobClasses, { token, signal });

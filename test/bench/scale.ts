@@ -11,7 +11,7 @@ import { isReady, startContentCache, startGateway } from './own-services.ts';
 import { median } from './percentiles.ts';
 import { inRotatingOrder } from './rotating-order.ts';
 import { startStores } from './stores.ts';
-import { measure, startPeople, type Round } from './test-system.ts';
+import { measure, startLoadGenerator, type Round } from './test-system.ts';
 import { conclude } from './verdict.ts';
 
 /** Scales the duration; BENCH_SCALE=0.1 is a trial run. */
@@ -32,7 +32,7 @@ const resolving = (hostname: string, addresses: readonly string[]): string => {
   return `--import=data:text/javascript,${encodeURIComponent(preload)}`;
 };
 
-const load = startPeople();
+const load = startLoadGenerator();
 const stores = await startStores({ withKafka: false });
 const redis = await startRedis();
 try {
@@ -41,9 +41,9 @@ try {
   const addresses = Array.from({ length: Math.max(...sizes) }, (_, index) => `127.0.0.${index + 1}`);
   const [port, caches] = [await freeRow(1), [] as number[]];
   const context = { auth, postgres: stores.postgres, logs: stores.logs, redis: redis.url, kafka: '' };
-  for (const HOST of addresses) {
-    caches.push(startContentCache(port, context, { HOST }).pid!);
-    await until(`content-cache at ${HOST} is ready`, () => isReady(port, HOST));
+  for (const host of addresses) {
+    caches.push(startContentCache(port, context, { HOST: host }).pid!);
+    await until(`content-cache at ${host} is ready`, () => isReady(port, host));
   }
   const redisPid = Number(/process_id:(\d+)/.exec(await redis.admin.info('server'))![1]);
 
@@ -53,11 +53,11 @@ try {
     const settings = { NODE_OPTIONS: resolving('content-caches', addresses.slice(0, size)) };
     const urls = { upstream: auth, redis: redis.url, contentCache: `http://content-caches:${port}` };
     for (let index = 0; index < size; index += 1) {
-      const own = await freeRow(1);
+      const gatewayPort = await freeRow(1);
       pids[`content-cache ${index}`] = caches[index]!;
-      pids[`gateway ${index}`] = startGateway(own, urls, settings).pid!;
-      await until('the gateway is ready', () => isReady(own));
-      origins.push(`http://127.0.0.1:${own}`);
+      pids[`gateway ${index}`] = startGateway(gatewayPort, urls, settings).pid!;
+      await until('the gateway is ready', () => isReady(gatewayPort));
+      origins.push(`http://127.0.0.1:${gatewayPort}`);
     }
     return { size, pids, origins, rounds: [] as Round[] };
   }
@@ -66,23 +66,23 @@ try {
   const records = openRecords(stores.postgres);
   const paths = (await records.make(1_000)).map((id) => `/api/content/webform/${id}`);
   const ask = ({ origins, pids }: (typeof sets)[number], forSeconds: number) =>
-    measure(load, { origins, paths, seconds: forSeconds, perSecond: 0, kept: 0, connections }, pids);
+    measure(load, { origins, paths, seconds: forSeconds, perSecond: 0, preopened: 0, connections }, pids);
   // Each process needs thousands of requests until V8 has compiled its code.
   for (const set of sets) await ask(set, warmUpSeconds * set.size);
   await inRotatingOrder(sets, rounds, async (set) => void set.rounds.push(await ask(set, seconds)));
 
-  const verdicts = sets.slice(1).map(({ size, rounds: own }) => {
-    const spreads = own.map(({ cpu }) => {
+  const verdicts = sets.slice(1).map(({ size, rounds: measured }) => {
+    const spreads = measured.map(({ cpu }) => {
       const each = Object.keys(cpu).flatMap((name) => (name.startsWith('content') ? [cpu[name]!] : []));
       return Math.max(...each) / Math.min(...each);
     });
-    const [spread, failed] = [median(spreads), own.reduce((sum, round) => sum + round.failed, 0)];
+    const [spread, failed] = [median(spreads), measured.reduce((sum, round) => sum + round.failed, 0)];
     return {
       isHeld: spread <= maxSpread && failed === 0,
       text: `${size} of each: the busiest content-cache used ${spread.toFixed(2)} times the CPU of the idlest; the goal is ${maxSpread}; ${failed} requests failed`,
     };
   });
-  const found = sets.map(({ size, rounds: own }) => ({ size, rounds: own }));
+  const found = sets.map(({ size, rounds: measured }) => ({ size, rounds: measured }));
   const versions = { ...stores.versions, redis: await redisVersion(redis.admin) };
   conclude('scale', verdicts, { settings: { scale, seconds, connections }, verdicts, sets: found }, versions);
   await records.close();

@@ -23,15 +23,15 @@ export function pin(pid: number, core: number): void {
   }
 }
 
-/** Starts a gateway, and a content-cache behind it unless `light` is the URL of another upstream. */
-export async function startTestSystem(auth: string, { light }: { light?: string } = {}) {
+/** Starts a gateway, and a content-cache behind it unless `stub`, the URL of a stub service, takes its place. */
+export async function startTestSystem(auth: string, { stub }: { stub?: string } = {}) {
   const [port, cachePort] = [await freeRow(1), await freeRow(1)];
   const { postgres, logs, redis } = stack();
-  const contentCache = light ?? `http://127.0.0.1:${cachePort}`;
+  const contentCache = stub ?? `http://127.0.0.1:${cachePort}`;
   const pids: Record<string, number> = {
     gateway: startGateway(port, { upstream: auth, redis, contentCache }).pid!,
   };
-  if (light === undefined) {
+  if (stub === undefined) {
     const addresses = { auth, postgres, logs, redis, kafka: '' };
     pids['content-cache'] = startContentCache(cachePort, addresses).pid!;
     await until('content-cache is ready', () => isReady(cachePort));
@@ -73,7 +73,7 @@ export async function cpuWhile<Result>(
   return { result, cpu: Object.fromEntries(each) as Record<string, number> };
 }
 
-export const startPeople = () => startLoad<Job, Seen>('test/bench/load/main.ts');
+export const startLoadGenerator = () => startLoad<Job, Seen>('test/bench/load/main.ts');
 
 /** Sends a load to a gateway. `cpu` is that of one request in each process, in µs. @throws Error without a reply 200 */
 export async function measure(load: Load<Job, Seen>, job: Job, pids: Record<string, number>) {

@@ -10,7 +10,7 @@ import { stack } from '../support/stack.ts';
 
 const requestsOfEach = 1_000;
 const concurrency = 20;
-/** A guess from the duration alone would be right in half of the cases: 0.5. */
+/** 0.5: the durations reveal nothing. With 1,000 requests of each kind, the standard error of the area is 0.013. */
 const maxArea = 0.55;
 
 afterAll(closeRecords);

@@ -56,8 +56,8 @@ beforeAll(async () => {
 
 afterAll(() => own?.stop());
 
-/** Returns whether a user of the run is still logged in. If so, no request has ended the session. */
-async function isStillThere({ peers }: Asker): Promise<boolean> {
+/** Returns whether the role's users can log in. If so, no request has deleted them or changed their passwords. */
+async function canLogIn({ peers }: Asker): Promise<boolean> {
   const statuses = peers.map(async ({ email, password }) => {
     const response = await fetch(`${stack().gateway}/api/login`, {
       method: 'POST',
@@ -82,7 +82,7 @@ describe('every reply to a generated request matches the document', () => {
       expect({ failures: report.failures, errors: report.errors }).toEqual({ failures: [], errors: [] });
       expect(run.code).toBe(0);
       expect(report.operations['tested']).toBe(report.operations['total']);
-      expect(await isStillThere(asker)).toBe(true);
+      expect(await canLogIn(asker)).toBe(true);
     },
     roleMs,
   );

@@ -30,7 +30,7 @@ class Announcer
         $this->queueCommitted();
     }
 
-    /** Handles TransactionBeginning: its rollback must not undo the changes of a transaction that has ended before. */
+    /** Handles TransactionBeginning: a rollback of the new transaction must not drop changes of an earlier one. */
     public function begun(object $event): void
     {
         $this->leaveTransactions($event->connection->getName(), $event->connection->transactionLevel() - 1);
@@ -77,8 +77,8 @@ class Announcer
         foreach ($this->pending as $connection => $levels) {
             unset($this->pending[$connection][0]);
             foreach ($levels[0] ?? [] as $model => $changes) {
-                $groups = array_chunk($changes, self::IDS_PER_JOB, true);
-                foreach (array_key_exists('*', $changes) ? [[]] : $groups as $group) {
+                $isAll = array_key_exists('*', $changes); // a job without ids announces all records of the model
+                foreach ($isAll ? [[]] : array_chunk($changes, self::IDS_PER_JOB, true) as $group) {
                     try {
                         $job = new AnnounceChange($model, $group);
                         $this->recorded === null ? Bus::dispatch($job) : $this->recorded[] = $job;

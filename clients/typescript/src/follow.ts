@@ -63,7 +63,7 @@ export async function* followChanges(
     if (changes.length > 0 || startOver || upToDate !== wasUpToDate)
       yield { changes, cursor, startOver, upToDate };
     [after, startOver, wasUpToDate, failures] = [cursor, false, upToDate, 0];
-    // Random, so that clients spread.
+    // Random, so that clients do not call at the same time.
     await sleep(upToDate ? intervalMs * (0.75 + Math.random() / 2) : 0, signal);
   }
 }

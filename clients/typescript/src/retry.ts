@@ -13,7 +13,7 @@ export function isTemporary(error: unknown): error is PlatformError {
   return temporaryStatuses.includes(error.status) || error.code === 'idempotency_key_in_use';
 }
 
-/** Returns the pause before the next try: Retry-After, or longer after each failure; random, so that clients spread. */
+/** Returns the pause before the next try in ms: Retry-After, or longer after each failure. Random, to spread calls. */
 export function pauseAfter({ retryAfter }: PlatformError, failures: number): number {
   if (retryAfter !== undefined)
     return Math.min(retryAfter, longestRetryAfterS) * 1000 + Math.random() * firstPauseMs;

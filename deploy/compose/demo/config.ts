@@ -3,8 +3,7 @@ import { databaseUrl, list, readConfig, url } from '@content-platform/chassis/co
 import { isLocalHost } from '../../local/seed.ts';
 
 const demoConfig = {
-  // The passwords of the demo accounts are public.
-  BIND_ADDRESS: z.string().refine(isLocalHost, 'a loopback address, as 127.0.0.1, where there is demo data'),
+  BIND_ADDRESS: z.string().refine(isLocalHost, 'a loopback address as 127.0.0.1 (demo passwords are public)'),
   DATABASE_URL: databaseUrl,
   CONTENT_SERVER_DATABASE_URL: databaseUrl.describe('The same database, for the role `content_server`'),
   GATEWAY_URL: url('http:', 'https:').describe('The gateway'),

@@ -39,7 +39,7 @@ test('create-user creates a user with the given roles, by default a regular user
 
 test('create-user refuses an email that is taken, in any case', async () => {
   const other = ['--email', 'BOB@example.com', '--name', 'B'];
-  await expectRefusal(/^A user with the address BOB@/, createUser, other, password);
+  await expectRefusal(/^A user with the email BOB@/, createUser, other, password);
 });
 
 test.each<[RegExp, string[], string]>([
@@ -133,8 +133,8 @@ test.each([
   [/^Line 2: name must have/, { ...bad, name: '' }],
   [/^Line 2: roles must be one of/, { ...bad, roles: ['root'] }],
   [/^Line 2: Unrecognized key: "id"/, { ...bad, id: 1 }],
-  [/^Line 2: a user with this address exists already/, { ...good, email: 'NEW@example.com' }],
-  [/^Line 2: a user with this address exists already/, { ...good, email: 'ann@example.com' }],
+  [/^Line 2: a user with this email exists already/, { ...good, email: 'NEW@example.com' }],
+  [/^Line 2: a user with this email exists already/, { ...good, email: 'ann@example.com' }],
   [/^Line 2: must be JSON/, undefined],
 ])('import-users imports all users or none: %s', async (line, second) => {
   const input = `${JSON.stringify(good)}\n${second ? JSON.stringify(second) : '{"email":'}\n`;

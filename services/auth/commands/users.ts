@@ -48,7 +48,7 @@ export const createUser: Command = async (args, context) => {
   const problem = await policy.findProblem(password, user);
   if (problem) throw new CommandError(`The password ${problem[0]!.toLowerCase()}${problem.slice(1)}`);
   const created = await context.withAccounts((accounts) => ensureUser(accounts, { ...user, password }));
-  if (!created) throw new CommandError(`A user with the address ${user.email} exists already.`);
+  if (!created) throw new CommandError(`A user with the email ${user.email} exists already.`);
   return `Created user ${created.id}, ${user.email} (${user.roles.join(', ')}).`;
 };
 
@@ -80,7 +80,7 @@ export const importUsers: Command = async (args, { input, withAccounts }) => {
     transaction(async (stores) => {
       for (const { where, user } of users) {
         const created = await addUser(stores, user, byCommand);
-        if (!created) throw new CommandError(`${where}: a user with this address exists already`);
+        if (!created) throw new CommandError(`${where}: a user with this email exists already`);
       }
     }),
   );

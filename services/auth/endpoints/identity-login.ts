@@ -15,7 +15,7 @@ export function identityLogin({ identity, database }: AuthContext): Handler<type
     const { return_to: returnTo, code_challenge: codeChallenge, state: clientState } = query;
     // RFC 9700 §2.1: otherwise attackers could redirect codes to themselves.
     if (!identity.returnTo.includes(returnTo)) {
-      const message = 'Is not one of the addresses in IDENTITY_RETURN_TO.';
+      const message = 'Must be one of the URLs in IDENTITY_RETURN_TO, exactly as written there.';
       throw invalidFields([{ path: 'query.return_to', message }]);
     }
     const configuration = await identity.provider.configuration().catch((cause: unknown) => {
@@ -26,7 +26,7 @@ export function identityLogin({ identity, database }: AuthContext): Handler<type
     const { cookie, hash: browserHash } = identity.cookie.issue(header('cookie'));
     const login = { browserHash, nonce, codeVerifier, returnTo, clientState, codeChallenge };
     await database.identityLogins.add(sha256(state), login);
-    const address = buildAuthorizationUrl(configuration, {
+    const url = buildAuthorizationUrl(configuration, {
       redirect_uri: identity.redirectUri,
       scope: 'openid email profile',
       state,
@@ -34,7 +34,7 @@ export function identityLogin({ identity, database }: AuthContext): Handler<type
       code_challenge: await calculatePKCECodeChallenge(codeVerifier),
       code_challenge_method: 'S256',
     });
-    return { status: 302, headers: { Location: address.href, 'Set-Cookie': cookie } };
+    return { status: 302, headers: { Location: url.href, 'Set-Cookie': cookie } };
   };
 }
 

@@ -17,7 +17,7 @@ import { makeRandomCode } from '../passwords/temporary-password.ts';
 import { findCaller } from '../sessions/caller.ts';
 import { sha256 } from '../sessions/opaque-token.ts';
 
-const recoveryCodes = 10;
+const recoveryCodeCount = 10;
 
 /** Creates a secret. Logins need a code only after the user has confirmed it. */
 export function beginTotp({ database, totpKey }: AuthContext): Handler<typeof contract.beginTotp> {
@@ -42,10 +42,10 @@ export function confirmTotp(context: AuthContext): Handler<typeof contract.confi
         const step = totp && findTimeStep(decrypt(totp.encrypted, totpKey, totpContext(id)), code);
         if (step === undefined) return { ok: false, codes: [] };
         await mfa.recordAcceptedStep(id, step);
-        const made = Array.from({ length: recoveryCodes }, makeRandomCode);
-        await mfa.addRecoveryCodes(id, made.map(sha256));
+        const newCodes = Array.from({ length: recoveryCodeCount }, makeRandomCode);
+        await mfa.addRecoveryCodes(id, newCodes.map(sha256));
         await audit.add({ ...byUser(id, address), event: 'mfa_enabled' });
-        return { ok: true, codes: made };
+        return { ok: true, codes: newCodes };
       }),
     );
     if (codes.length === 0) throw invalidCode();

@@ -22,26 +22,26 @@ export function readUser({ database }: AuthContext): Handler<typeof contract.rea
 }
 
 function emailTaken(): HttpError<'email_taken'> {
-  return new HttpError('email_taken', 'Another user has this address.');
+  return new HttpError('email_taken', 'Another user has this email address.');
 }
 
 export function createUser(context: AuthContext): Handler<typeof contract.createUser> {
   const { database, passwords, policy } = context;
 
-  async function hashOf(password: string, person: { email: string; name: string }): Promise<string> {
+  async function hashOf(password: string, newUser: { email: string; name: string }): Promise<string> {
     // Saves the cost of a hash. The transaction refuses one of two simultaneous requests.
-    if (await database.users.findByEmail(person.email)) throw emailTaken();
-    const message = await policy.findProblem(password, person);
+    if (await database.users.findByEmail(newUser.email)) throw emailTaken();
+    const message = await policy.findProblem(password, newUser);
     if (message === undefined) return passwords.hash(password);
     throw invalidFields([{ path: 'body.password', message }]);
   }
 
-  return async ({ caller, body: { password, ...person }, address }) => {
-    if (person.roles.some((role) => role !== 'user')) await requireRecentLogin(database.sessions, caller);
+  return async ({ caller, body: { password, ...newUser }, address }) => {
+    if (newUser.roles.some((role) => role !== 'user')) await requireRecentLogin(database.sessions, caller);
     const passwordHash =
-      password === undefined ? null : await passwords.limit(() => hashOf(password, person));
+      password === undefined ? null : await passwords.limit(() => hashOf(password, newUser));
     const by = { actor: actorOf(caller), address };
-    const user = await database.transaction((stores) => addUser(stores, { ...person, passwordHash }, by));
+    const user = await database.transaction((stores) => addUser(stores, { ...newUser, passwordHash }, by));
     if (!user) throw emailTaken();
     return { status: 201, body: toAccount(user) };
   };

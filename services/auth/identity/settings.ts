@@ -11,8 +11,8 @@ function isName(name: string): boolean {
 }
 
 /** Returns whether a URL is on this machine, where http is safe. */
-export function isLoopback(address: string): boolean {
-  return /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(address).hostname);
+export function isLoopback(url: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(url).hostname);
 }
 
 /** Accepts https, or http on loopback, without parts that prevent a comparison as text. */
@@ -28,7 +28,7 @@ export const plainUrl = (allowed: string) => z.string(allowed).refine(isPlain, a
 
 /** The settings of the identity provider. The first three are required to enable it. */
 export const identityConfig = {
-  IDENTITY_ISSUER: plainUrl('an https address (http on loopback) without query')
+  IDENTITY_ISSUER: plainUrl('an https URL (http on loopback) without query')
     .optional()
     .describe(
       'Issuer URL of the OpenID Connect provider, https; unset: login at an identity provider is off',
@@ -44,7 +44,7 @@ export const identityConfig = {
     .refine(isName, nameAllowed)
     .default('identity')
     .describe('Name of the identity provider in the paths `/api/<name>/…`: a to z, 0 to 9 and -'),
-  IDENTITY_RETURN_TO: list(plainUrl('https addresses (http on loopback) without query, separated by commas'))
+  IDENTITY_RETURN_TO: list(plainUrl('https URLs (http on loopback) without query, separated by commas'))
     .default([])
     .describe(
       'URLs to which a login may send the browser back, https, separated by commas; clients send one of them exactly as written here',
@@ -74,7 +74,7 @@ export type IdentitySettings = ReturnType<typeof identitySettings>;
 function checkPublicUrl(publicUrl: string): void {
   if (new URL(publicUrl).protocol === 'https:' || isLoopback(publicUrl)) return;
   throw new ConfigError(
-    `PUBLIC_URL must be an https address (http on loopback) where people log in at an identity service, not ${JSON.stringify(publicUrl)}`,
+    `PUBLIC_URL must be an https URL (http on loopback) where people log in at an identity service, not ${JSON.stringify(publicUrl)}`,
   );
 }
 

@@ -25,7 +25,7 @@ async function linkByEmail({ users, identities, audit }: Stores, email: string, 
   const user = found && (await users.lock(found.id));
   if (!user) throw new IdentityFailure('identity_email_taken', 'the user was deleted meanwhile', found?.id);
   if (!(await identities.link(person, user.id))) {
-    throw new IdentityFailure('identity_email_taken', 'the user is another subject there', user.id);
+    throw new IdentityFailure('identity_email_taken', 'the user is linked to another subject there', user.id);
   }
   await audit.add({ event: 'identity_linked', userId: user.id, details: { identity: person.issuer } });
   return user;
@@ -56,16 +56,16 @@ export async function cancelIdentityLogins({ identityCodes, mfa }: Stores, userI
 async function createOrLink(stores: Stores, person: Person, rules: LinkRules): Promise<User> {
   const { email, emailVerified } = person;
   if (email === undefined) {
-    throw new IdentityFailure('identity_email_missing', 'neither the ID token nor userinfo has one');
+    throw new IdentityFailure('identity_email_missing', 'neither the ID token nor userinfo has an email');
   }
   if (emailVerified || rules.allowUnverified) {
     const created = await create(stores, email, person);
     if (created) return created;
   } else if (!(await stores.users.findByEmail(email))) {
-    // Otherwise an attacker could create the account of a victim's address, and keep a link to it.
-    throw new IdentityFailure('identity_email_unverified', 'the provider has not verified the address');
+    // Otherwise an attacker could create an account with a victim's email, and keep a link to it.
+    throw new IdentityFailure('identity_email_unverified', 'the provider has not verified the email');
   }
   if (rules.linkByEmail && emailVerified) return linkByEmail(stores, email, person);
-  const reason = rules.linkByEmail ? 'the address is not verified there' : 'IDENTITY_LINK_BY_EMAIL is false';
+  const reason = rules.linkByEmail ? 'the email is not verified there' : 'IDENTITY_LINK_BY_EMAIL is false';
   throw new IdentityFailure('identity_email_taken', reason);
 }

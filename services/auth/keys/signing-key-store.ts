@@ -41,7 +41,7 @@ export function createSigningKeyStore(query: Database['query']) {
       return (await rows<{ kid: string }>('list_kids', text, [retentionSeconds])).map(({ kid }) => kid);
     },
 
-    /** Stores a key, which is published immediately. Returns when it begins to sign. */
+    /** Stores a key, which is published immediately. Returns the time from which it signs. */
     async add({ publicJwk, sealed }: NewSigningKey, signsInSeconds: number): Promise<Date> {
       const text = `INSERT INTO auth.signing_key (kid, public_jwk, sealed_private_key, signs_from)
                     VALUES ($1, $2, $3, clock_timestamp() + make_interval(secs => $4)) RETURNING signs_from AS at`;

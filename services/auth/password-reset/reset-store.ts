@@ -63,9 +63,9 @@ export function createResetStore(query: Database['query']) {
     },
 
     /**
-     * Claims the mail that is due for the longest time: defers its next attempt by `pauseSeconds`, doubling to 5
-     * minutes. Deletes requests without a mail. Call it in a transaction, so that simultaneous requests lead to one
-     * mail.
+     * Deletes the due requests that are refused, then claims the mail that has been due for the longest time: defers
+     * its next attempt by `pauseSeconds`, which doubles to 5 minutes. Call it in a transaction, so that simultaneous
+     * requests lead to one mail.
      */
     async claim(pauseSeconds: number): Promise<DueMail | undefined> {
       await run('lock_password_resets', `SELECT pg_advisory_xact_lock(hashtext('auth.password_reset'))`);

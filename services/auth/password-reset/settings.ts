@@ -7,15 +7,15 @@ const smtpForm =
 const mailbox =
   /^(?:[^\p{Cc}<>()[\]",:;@\\]* )?<[^\s\p{Cc}<>,;@]+@[^\s\p{Cc}<>,;@]+>$|^[^\s\p{Cc}<>,;@]+@[^\s\p{Cc}<>,;@]+$/u;
 const mailboxForm = 'an email address, also as Name <address>';
-const resetUrlForm = 'an https address (http on loopback) without query and fragment';
+const resetUrlForm = 'an https URL (http on loopback) without query and fragment';
 
 /** Converts SMTP_URL to options of nodemailer. Throws for any other form. */
 function smtpOptions(value: string) {
   const { protocol, hostname, port: given, username, password, pathname, search, hash } = new URL(value);
   const secure = protocol === 'smtps:';
   const neverTls = search === '?tls=never';
-  const isWell = secure ? search === '' : protocol === 'smtp:' && (search === '' || neverTls);
-  if (!isWell || hostname === '' || !/^\/?$/.test(pathname) || hash) throw new Error(smtpForm);
+  const isSupported = secure ? search === '' : protocol === 'smtp:' && (search === '' || neverTls);
+  if (!isSupported || hostname === '' || !/^\/?$/.test(pathname) || hash) throw new Error(smtpForm);
   const port = Number(given || (secure ? 465 : 587));
   // Alertmanager uses the same URL, and begins a connection with TLS only at port 465.
   if (secure !== (port === 465)) throw new Error(smtpForm);

@@ -12,7 +12,7 @@ const maxLineBytes = 1_024;
 /** As in the files of Have I Been Pwned, where a count follows. */
 const sha1Line = /^[0-9a-f]{40}(?::\d+)?$/i;
 
-/** The first 64 bits of a SHA-1. Of 10^13 other passwords, one has the key of one of a million listed passwords. */
+/** The first 64 bits of a SHA-1. With a million listed passwords, one of 10^13 others is refused by mistake. */
 const keyOf = (sha1: string): bigint => BigInt(`0x${sha1.slice(0, 16)}`);
 /** The policy checks the stored form, NFC. */
 const keyOfPassword = (password: string): bigint => keyOf(hash('sha1', password.normalize('NFC')));

@@ -38,7 +38,7 @@ const userWordsReason = 'It contains your name, your email address or the name o
 const listedReason = 'It is on a list of common or leaked passwords.';
 const advice = 'Choose three or four unrelated words.';
 
-/** Returns the usual words for the user and the service, whole and in parts: ASVS 5.0 6.1.2, 6.2.11. */
+/** Returns the user's name and email and the service's name, whole and in parts: ASVS 5.0 6.1.2, 6.2.11. */
 function userWords({ email, name }: Pick<User, 'email' | 'name'>): string[] {
   const phrases = [serviceName, name, email, ...email.split('@')].map((phrase) => phrase.normalize('NFC'));
   const plain = phrases.map((phrase) => phrase.normalize('NFD').replace(/\p{M}/gu, ''));
@@ -64,7 +64,7 @@ function reasonOf({ sequence, feedback: { warning, suggestions } }: ZxcvbnResult
 export function createPasswordPolicy(minLength: number, blocklist?: Blocklist) {
   return {
     /** Returns a sentence with the reason and advice (§3.1.1.2); undefined: the password is acceptable. */
-    async findProblem(password: string, person: Pick<User, 'email' | 'name'>): Promise<string | undefined> {
+    async findProblem(password: string, user: Pick<User, 'email' | 'name'>): Promise<string | undefined> {
       const normal = password.normalize('NFC');
       const length = [...normal].length;
       if (length < minLength || length > maxLength)
@@ -76,7 +76,7 @@ export function createPasswordPolicy(minLength: number, blocklist?: Blocklist) {
         throw error;
       });
       const zxcvbn = await estimator;
-      const own = userWords(person);
+      const own = userWords(user);
       const forms = [withoutSeparators(normal), normal].filter(Boolean);
       const weak = forms.map((form) => zxcvbn.check(form, own)).find(({ score }) => score < minScore);
       return weak && `Is too easy to guess. ${reasonOf(weak)} ${advice}`;

@@ -24,7 +24,7 @@ export function createRevocationStore(query: Database['query']) {
       await run('insert_revocations', text, [sessions, client ?? null]);
     },
 
-    /** Returns the revocations after the id `after` that still matter, oldest first. */
+    /** Lists the revocations after `after` whose tokens may be valid, oldest first; `last`: newest id of any age. */
     async listAfter(after: number): Promise<RevocationPage> {
       const text = `SELECT id::float8 AS id, session_id AS session, client,
                       ceil(extract(epoch FROM at))::float8 AS issued_until

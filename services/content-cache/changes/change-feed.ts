@@ -76,7 +76,7 @@ export function createChangeFeed(query: Database['query']) {
       // no tombstone from before its window.
       const isPurged = BigInt(purged) >= BigInt(oldestOpen(isFirstPass ? window : base));
       if (current !== epoch || isPurged || isBefore(now, base) || isBefore(now, window))
-        throw given ? expired() : unavailable('The records were replaced meanwhile. Retry later.');
+        throw given ? expiredCursor() : unavailable('The records were replaced meanwhile. Retry later.');
       const next = { epoch, models };
       if (!last) return { changes, cursor: { ...next, base: window }, isUpToDate: !pass };
       // A shortened window does not see each change of this page, so it must not limit the pass.
@@ -86,7 +86,7 @@ export function createChangeFeed(query: Database['query']) {
   };
 }
 
-export const expired = () =>
+export const expiredCursor = () =>
   new HttpError(
     'cursor_expired',
     'The changes since this cursor are no longer known. Discard your copy and start again without `after`.',

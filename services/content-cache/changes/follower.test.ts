@@ -19,8 +19,8 @@ import { followChanges, type ChangeFollowerOptions } from './follower.ts';
 import { watchMissedChanges } from './missed-changes.ts';
 
 const world = useTestStores();
-/** A late announcement may take 5 s. */
-const soon = { intervalMs: 250, settleMs: 1_000, lateMs: 5_000 };
+/** An announcement may take 5 s after the clear. */
+const soon = { intervalMs: 250, settleMs: 1_000, missedAfterMs: 5_000 };
 const missedMetric = (model: string) => `invalidation_missed_total{model="${model}"}`;
 let cache: ContentCache;
 beforeAll(async () => {
@@ -58,7 +58,7 @@ test('records and counts an unannounced change, but no change that is announced 
   const missed = () =>
     Promise.all(['webform', 'pathway'].map((model) => service.metric(missedMetric(model))));
   await until('the change of webform 105 is counted', async () => (await missed())[0] === 1);
-  await sleep(soon.lateMs);
+  await sleep(soon.missedAfterMs);
   expect(await missed()).toEqual([1, 0]);
   // Writes the queued rows.
   await service.stop();
@@ -88,7 +88,7 @@ test('a change whose announcement waits in Kafka, for the log or as a stored cle
     },
     metrics,
     logger: createLogger('content-cache', 'silent'),
-    lateMs: 0,
+    missedAfterMs: 0,
   });
   const counted = async () => (await metrics.missed.get()).values.find(({ value }) => value > 0)?.value;
   const change = { model: 'webform', version: 2, isDeleted: false, changedAt: new Date() } as const;

@@ -19,7 +19,7 @@ export interface ChangeTiming {
   /** The time that an announcement may take after the commit before the record is compared, in ms. */
   settleMs: number;
   /** The time that an announcement may take after the clear before the change counts as missed, in ms. Default: 65 s. */
-  lateMs?: number;
+  missedAfterMs?: number;
 }
 
 /** The changes between two snapshots. */

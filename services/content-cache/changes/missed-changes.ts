@@ -6,7 +6,7 @@ import type { PendingClears } from '../pending-clears.ts';
 import type { Change } from './change-log.ts';
 
 /** A minute for the announcement (a content server's queue, a restart of the gateway), and 5 s until Kafka is measured. */
-const usualLateMs = 65_000;
+const defaultMissedAfterMs = 65_000;
 /** Changes that wait for an announcement; further changes, for example of a large UPDATE, are not counted. */
 const maxWaiting = 10_000;
 /** Time in which every process writes its clears to the log, which happens once a second. */
@@ -25,7 +25,7 @@ interface MissedChangesOptions {
   isQueueEmpty: () => Promise<boolean>;
   metrics: Pick<CacheMetrics, 'missed'>;
   logger: Logger;
-  lateMs?: number | undefined;
+  missedAfterMs?: number | undefined;
 }
 
 export type MissedChanges = ReturnType<typeof watchMissedChanges>;
@@ -35,7 +35,7 @@ export type MissedChanges = ReturnType<typeof watchMissedChanges>;
  * changes wait too.
  */
 export function watchMissedChanges(options: MissedChangesOptions) {
-  const { query, pending, isQueueEmpty, metrics, logger, lateMs = usualLateMs } = options;
+  const { query, pending, isQueueEmpty, metrics, logger, missedAfterMs = defaultMissedAfterMs } = options;
   const { rows } = statements(query);
   let waiting: { change: Change; since: Date; dueAt: number }[] = [];
 
@@ -62,12 +62,9 @@ export function watchMissedChanges(options: MissedChangesOptions) {
   return {
     /** Adds a change whose stale entry was cleared now. `since`: a time before the entry was found stale. */
     add(change: Change, since: Date): void {
-      if (waiting.length < maxWaiting) waiting.push({ change, since, dueAt: performance.now() + lateMs });
+      if (waiting.length < maxWaiting)
+        waiting.push({ change, since, dueAt: performance.now() + missedAfterMs });
     },
-    stop: repeat(decide, {
-      everyMs: 1_000,
-      logger,
-      failure: 'late announcements were not looked up; retrying',
-    }),
+    stop: repeat(decide, { everyMs: 1_000, logger, failure: 'missed changes were not counted; retrying' }),
   };
 }

@@ -16,7 +16,7 @@ import {
 import { id, model, models, type Model, type Scope, type View } from '@content-platform/contract';
 import type * as contract from '@content-platform/contract';
 import type { ContentCache } from '../cache/index.ts';
-import { expired, feedCursor, type ChangeFeed } from '../changes/change-feed.ts';
+import { expiredCursor, feedCursor, type ChangeFeed } from '../changes/change-feed.ts';
 import type { ContentStore } from '../content-store.ts';
 import type { CacheMetrics } from '../metrics.ts';
 
@@ -162,7 +162,7 @@ export function listChanges({ feed, ...access }: ContentDeps): Handler<typeof co
     const cursor = after === undefined ? undefined : decodeCursor(feedCursor, after, 'after');
     // The cursor says nothing about changes of other models. Rights and settings may have changed since.
     if (cursor && !wanted.every((model) => cursor.models.includes(model)))
-      throw named ? invalidCursor('after') : expired();
+      throw named ? invalidCursor('after') : expiredCursor();
     const found = await feed.read(cursor, wanted, limit);
     const items = found.changes.map(({ model, id, version, isDeleted, changedAt }) => ({
       model,

@@ -7,7 +7,7 @@ import type { FindUser } from '../users.ts';
 
 const { title, webforms: webformList } = contract.body.schema.shape;
 
-function webformOf(given: string): NewLetter['webforms'][number] {
+function parseWebform(given: string): NewLetter['webforms'][number] {
   const [, digits, required] = /^([1-9]\d{0,15})(:required)?$/.exec(given) ?? [];
   const webform_id = Number(digits);
   if (Number.isSafeInteger(webform_id)) return { webform_id, required: required !== undefined };
@@ -31,7 +31,7 @@ export async function createLetter(args: string[], { open, findUser }: CreateLet
     throw new Error('Give EMAIL-or-USER-ID and TITLE; a title of several words in quotes.');
   }
   if (!title.safeParse(name).success) throw new Error('TITLE must have 1 to 200 visible characters.');
-  const { data: webforms, error } = webformList.safeParse(values.webform.map(webformOf));
+  const { data: webforms, error } = webformList.safeParse(values.webform.map(parseWebform));
   if (error) throw new Error(error.issues[0]!.message);
   const userId = await findUser(/^\d+$/.test(whom) ? { id: whom } : { email: whom });
   if (userId === undefined) throw new Error(`User ${whom} was not found.`);
@@ -39,8 +39,8 @@ export async function createLetter(args: string[], { open, findUser }: CreateLet
   try {
     const letter = { userId, title: name, state: 'draft', webforms } as const;
     const id = await createLetterStore(database.query).create(letter, commandActor);
-    const many = `${webforms.length} webform${webforms.length === 1 ? '' : 's'}`;
-    return `Created letter ${id} of user ${userId}: a draft with ${many}.`;
+    const count = `${webforms.length} webform${webforms.length === 1 ? '' : 's'}`;
+    return `Created letter ${id} of user ${userId}: a draft with ${count}.`;
   } finally {
     await database.close();
   }

@@ -8,16 +8,16 @@ interface ReadDeps extends AuditDeps {
   letters: LetterStore;
 }
 
-/** Returns a letter of the caller, with letters:write of any user. Throws 404. */
-async function findReadable(
+/** Returns a letter of the caller, or with letters:write of any user, and audits the reading. Throws 404. */
+async function findAndAudit(
   deps: ReadDeps,
   id: number,
-  by: { caller: Extract<Caller, { kind: 'user' }>; address: string },
+  reader: { caller: Extract<Caller, { kind: 'user' }>; address: string },
 ): Promise<Letter> {
-  const { caller } = by;
+  const { caller } = reader;
   const letter = await deps.letters.find(id, caller.scopes.has('letters:write') ? 'any' : caller.id);
   if (!letter) throw letterNotFound(id);
-  await auditReading(deps, letter, by);
+  await auditReading(deps, letter, reader);
   return letter;
 }
 
@@ -29,8 +29,8 @@ export function listLetters({ letters }: ReadDeps): Handler<typeof contract.list
 }
 
 export function readLetter(deps: ReadDeps): Handler<typeof contract.readLetter> {
-  return async ({ params: { id }, header, ...by }) => {
-    const letter = await findReadable(deps, id, by);
+  return async ({ params: { id }, header, ...reader }) => {
+    const letter = await findAndAudit(deps, id, reader);
     const etag = etagOfLetter(letter);
     const headers = { ETag: etag, 'Cache-Control': 'private, no-cache' };
     if (matchesIfNoneMatch(header('if-none-match'), etag)) return { status: 304, headers };
@@ -39,8 +39,8 @@ export function readLetter(deps: ReadDeps): Handler<typeof contract.readLetter> 
 }
 
 export function readLetterHistory(deps: ReadDeps): Handler<typeof contract.readLetterHistory> {
-  return async ({ params: { id }, query: { limit, cursor }, ...by }) => {
-    await findReadable(deps, id, by);
+  return async ({ params: { id }, query: { limit, cursor }, ...reader }) => {
+    await findAndAudit(deps, id, reader);
     return { status: 200, body: await page(limit, (rows) => deps.letters.history(id, cursor, rows)) };
   };
 }

@@ -14,7 +14,7 @@ import { checkChangeable, checkIfMatch, etagOfLetter, letterNotFound } from '../
 type SkipRequest = Body<typeof contract>;
 
 interface Change extends HistoryEntry {
-  skip: { reason: string | null } | null;
+  skip: { reason: string | null } | null; // null: the webform is no longer skipped
 }
 
 /** Throws 422 if the letter does not have the webform. */

@@ -32,8 +32,8 @@ export function createAuthClient(url: string) {
 
   return {
     /**
-     * `code`: of the second factor, or a recovery code. Throws 401 `invalid_credentials`, or `mfa_required` if the code is
-     * missing; 429, or 503.
+     * Logs in. `code`: of the second factor, or a recovery code. Throws 401 `invalid_credentials`, 401 `mfa_required`
+     * if the code is missing, 429 and 503.
      */
     async logIn(
       { code, ...credentials }: { email: string; password: string; code?: string | undefined },

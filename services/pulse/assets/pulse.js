@@ -4,7 +4,7 @@ const everyMs = 5_000;
 const withinMs = 10_000;
 
 /** Replaces `part` by `next` and restores the scroll position and the focus. */
-function exchange(part, next) {
+function replacePart(part, next) {
   const focused = part.contains(document.activeElement) ? document.activeElement.id : '';
   const scrolled = [...part.querySelectorAll('.scroll')].map(({ id, scrollLeft }) => ({ id, scrollLeft }));
   part.replaceWith(next);
@@ -22,7 +22,7 @@ function show(page) {
   document.title = page.title;
   for (const part of document.querySelectorAll('[data-part]')) {
     const next = page.getElementById(part.id);
-    if (next && next.outerHTML !== part.outerHTML) exchange(part, next);
+    if (next && next.outerHTML !== part.outerHTML) replacePart(part, next);
   }
 }
 

@@ -35,8 +35,8 @@ export async function fill({ admin }: RedisServer, keys: number): Promise<void> 
   patient.disconnect();
 }
 
-/** Caches both views of records, with another program's key for each. */
-async function cached(service: Service, { redis, records }: ClearsContext, count: number): Promise<number[]> {
+/** Creates records and caches both views of each, with another program's key (menu). Returns the ids. */
+async function cacheNewRecords(service: Service, { redis, records }: ClearsContext, count: number) {
   const ids = await records.make(count);
   const step = 16;
   for (let start = 0; start < count; start += step) {
@@ -47,13 +47,13 @@ async function cached(service: Service, { redis, records }: ClearsContext, count
   return ids;
 }
 
-/** Deletes remaining keys. A search that left keys, or another clear that deleted them, is an error. */
+/** Deletes the other program's menus. Throws if the clears left a view or, as a search, a menu. */
 async function deleteRest({ redis: { admin } }: ClearsContext, ids: readonly number[], isSearch: boolean) {
-  const left = await admin.del(ids.map((id) => `webform:${id}:menu`));
-  const others = await admin.exists(
+  const menus = await admin.del(ids.map((id) => `webform:${id}:menu`));
+  const views = await admin.exists(
     ids.flatMap((id) => [`webform:${id}`, `webform:${id}:full`, `webform:${id}:summary`]),
   );
-  if (others > 0 || (isSearch && left > 0)) throw new Error(`${left} + ${others} keys were not cleared`);
+  if (views > 0 || (isSearch && menus > 0)) throw new Error(`not cleared: ${views} views, ${menus} menus`);
 }
 
 async function clearEach(service: Service, ids: readonly number[]): Promise<number[]> {
@@ -75,13 +75,13 @@ export async function measureClears(
   count: number,
 ) {
   const { admin } = context.redis;
-  const ids = await cached(service, context, count);
+  const ids = await cacheNewRecords(service, context, count);
   const [start, before] = [performance.now(), await redisCpu(admin)];
   const times = await clearEach(service, ids);
   const taken = (await redisCpu(admin)) - before - context.idleCpu * (performance.now() - start);
   await deleteRest(context, ids, isSearch);
 
-  const probed = await cached(service, context, Math.ceil(count / 2));
+  const probed = await cacheNewRecords(service, context, Math.ceil(count / 2));
   context.prober.send('start');
   await clearEach(service, probed);
   context.prober.send('stop');
@@ -101,7 +101,7 @@ export type Clears = Awaited<ReturnType<typeof measureClears>>;
 /** Clears a hundred records simultaneously in one process that searches for keys. */
 export async function measureTogether(service: Service, context: ClearsContext, keys: number) {
   const { admin } = context.redis;
-  const [one, ...ids] = await cached(service, context, 1 + together);
+  const [one, ...ids] = await cacheNewRecords(service, context, 1 + together);
   const calls = async (work: () => Promise<unknown>) => {
     const before = await scanCalls(admin);
     await work();

@@ -1,5 +1,5 @@
-// Generates load in its own process. Each message starts a number of requests over 64 persistent connections; each
-// connection sends its next request after the reply.
+// Sends a fixed number of requests per message, to compare CPU per request; ../load/main.ts sends at a rate for a time.
+// Runs in its own process. Each of 64 persistent connections sends its next request after the reply.
 import { Pool } from 'undici';
 import { percentile } from '../percentiles.ts';
 import { connections, type Job, type Seen } from './job.ts';

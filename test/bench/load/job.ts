@@ -7,7 +7,7 @@ export interface Job {
   /** Requests due per second, regardless of earlier ones; 0: each after the previous reply. */
   perSecond: number;
   /** Number of connections opened in advance. */
-  kept: number;
+  preopened: number;
   /** Maximum number of connections; opened when no other is free. */
   connections: number;
 }

@@ -53,7 +53,7 @@ function createTally(start: number, seconds: number) {
   };
 }
 
-async function run({ origins, paths, seconds, perSecond, kept, connections }: Job): Promise<Seen> {
+async function run({ origins, paths, seconds, perSecond, preopened, connections }: Job): Promise<Seen> {
   const urls = origins.map((origin) => new URL(origin));
   const headers = ` HTTP/1.1\r\nHost: ${urls[0]!.host}\r\nAuthorization: Bearer `;
   const free: Connection[] = [];
@@ -66,7 +66,7 @@ async function run({ origins, paths, seconds, perSecond, kept, connections }: Jo
   function openOne(): Connection {
     return open(urls[opened++ % urls.length]!, onReply);
   }
-  while (opened < kept) free.push(openOne());
+  while (opened < preopened) free.push(openOne());
   await sleep(connectMs);
   const start = performance.now();
   const end = start + seconds * 1_000;
@@ -78,13 +78,13 @@ async function run({ origins, paths, seconds, perSecond, kept, connections }: Jo
     waiting.delete(connection);
     if (dueAt !== undefined) tally.note(reply, dueAt, now, refused.has(connection));
     if (reply.status === 503) refused.add(connection);
-    if (reply.status === 0) return leave(connection);
+    if (reply.status === 0) return forget(connection);
     if (perSecond > 0 || now >= end) return void free.push(connection);
     tally.counts.due += 1;
     send(connection, now);
   }
 
-  function leave(connection: Connection): void {
+  function forget(connection: Connection): void {
     opened -= 1;
     const index = free.indexOf(connection);
     if (index !== -1) free.splice(index, 1);
@@ -105,7 +105,7 @@ async function run({ origins, paths, seconds, perSecond, kept, connections }: Jo
     else tally.counts.unsent += 1;
   }
 
-  function closeLate(now: number): void {
+  function closeTimedOut(now: number): void {
     for (const [connection, dueAt] of waiting) {
       if (now - dueAt < patienceMs) return;
       waiting.delete(connection);
@@ -121,12 +121,12 @@ async function run({ origins, paths, seconds, perSecond, kept, connections }: Jo
   if (perSecond === 0) for (let index = 0; index < connections; index += 1) sendOne(start);
   for (let now = start; now < end; now = performance.now()) {
     while (tally.counts.due < dueBy(now)) sendOne(start + (tally.counts.due * 1_000) / perSecond);
-    closeLate(now);
+    closeTimedOut(now);
     await sleep(1);
   }
   const endedAt = Date.now();
   while (waiting.size > 0) {
-    closeLate(performance.now());
+    closeTimedOut(performance.now());
     await sleep(10);
   }
   for (const connection of free) connection.close();

@@ -2,7 +2,7 @@ import type { Probed } from './probe.ts';
 import type { Seen } from '../load/job.ts';
 import type { Verdict } from '../../results/section.ts';
 
-/** Shares of the peak at the heaviest loads by number of connections, and of the first capacity afterwards; times in ms. */
+/** Minimum shares: goodput of the peak, by connections; afterwards of the first capacity. The rest: maxima in ms. */
 export const goals = {
   goodput: { 2_000: 0.85, 6_000: 0.75 } as Record<number, number>,
   refusal: 100,
@@ -16,13 +16,13 @@ export interface Step {
   multiple: number;
   connections: number;
   perSecond: number;
-  /** Requests per second that were answered before and after the load over few connections, on average. */
+  /** Mean of the capacities before and after the load, in replies per second over few connections. */
   capacity: number;
   seen: Seen;
   probed: Probed | undefined;
 }
 
-/** The share of the most that was answered around or during the load. */
+/** Returns the replies within 500 ms as a share of the peak: the capacity, or the goodput of the load if higher. */
 export const shareInTime = ({ seen, capacity }: Step): number =>
   seen.goodputInTime / Math.max(capacity, seen.goodput);
 

@@ -20,7 +20,7 @@ import {
   pinTestSystem,
   platformCore,
   stackVersions,
-  startPeople,
+  startLoadGenerator,
   startTestSystem,
   type TestSystem,
 } from '../test-system.ts';
@@ -42,10 +42,10 @@ const few = 64;
 /** Pause after a load: longer than a recovery may take. */
 const restMs = 6_000;
 
-const load = startPeople();
+const load = startLoadGenerator();
 
 async function closedLoop(gateway: string, forSeconds: number): Promise<number> {
-  const often = { perSecond: 0, seconds: forSeconds, kept: 0, connections: few };
+  const often = { perSecond: 0, seconds: forSeconds, preopened: 0, connections: few };
   return (await load.send({ origins: [gateway], paths, ...often })).goodput;
 }
 
@@ -74,7 +74,7 @@ async function measureLoads(
       paths,
       perSecond,
       seconds,
-      kept: connections,
+      preopened: connections,
       connections,
     });
     await sleep(Math.max(0, seen.endedAt + restMs - Date.now()));
@@ -86,9 +86,9 @@ async function measureLoads(
   return { capacities, steps };
 }
 
-async function measure(name: string, does: string, stand: TestSystem, token: string) {
-  pinTestSystem(stand);
-  const { capacities, steps } = await measureLoads(stand.gateway, loads, () => startProbe(stand, token));
+async function measure(name: string, does: string, system: TestSystem, token: string) {
+  pinTestSystem(system);
+  const { capacities, steps } = await measureLoads(system.gateway, loads, () => startProbe(system, token));
   console.log(`${name}: ${capacities.map(Math.round).join(', ')}/s over ${few} connections`);
   return { name, does, capacities, steps, verdicts: judge(capacities, steps) };
 }
@@ -116,25 +116,25 @@ async function measureOther({ name, does, start }: Candidate, context: Candidate
 const folder = mkdtempSync(join(tmpdir(), 'bench-overload-'));
 try {
   await installPeers();
-  const { sign, url: light, pid, publicKeyPem } = await startAuth();
+  const { sign, url: stub, pid, publicKeyPem } = await startAuth();
   load.post(Array.from({ length: people }, (_, index) => sign(index + 1)));
   for (const each of [process.pid, load.pid, pid]) pin(each, otherCore);
-  const own = sign(people + 1);
+  const probeToken = sign(people + 1);
   const scenes = [
     await measure(
       'the platform',
       'gateway, content-cache, Redis and PostgreSQL on one core',
-      await startTestSystem(light),
-      own,
+      await startTestSystem(stub),
+      probeToken,
     ),
     await measure(
       'the gateway',
       'gateway and Redis on one core, a stub service on the other',
-      await startTestSystem(light, { light }),
-      own,
+      await startTestSystem(stub, { stub }),
+      probeToken,
     ),
   ];
-  const context = { upstream: light, redis: stack().redis, publicKeyPem, folder };
+  const context = { upstream: stub, redis: stack().redis, publicKeyPem, folder };
   const others = [];
   for (const candidate of candidates)
     if (['fast-gateway', 'nginx, auth_request'].includes(candidate.name) && candidate.hasDuties)

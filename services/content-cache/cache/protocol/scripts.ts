@@ -72,7 +72,7 @@ end
 
 /** Returns how many views are cached under a key, and whether the key has a payload or a lease at all. */
 const countViews = `
-local function countViews(key)
+local function count_views(key)
   local names = { ${views.flatMap((view) => [`'${view}:payload'`, `'${view}:lease'`]).join(', ')} }
   local values, payloads, ours = fields_of(key, names), 0, false
   for i = 1, #names do
@@ -113,7 +113,7 @@ if lease and string.find(lease, life .. '/', 1, true) == 1 and now < (tonumber(l
 end
 
 if not payload and not lease then
-  local _, ours = countViews(key)
+  local _, ours = count_views(key)
   if not ours then redis.call('UNLINK', key) end
 end
 lease = life .. '/' .. token
@@ -144,7 +144,7 @@ return 'STORED'
  */
 const clearFor = (check: string) => `#!lua flags=allow-oom
 ${fieldsOf}${countViews}${check}
-local payloads, ours = countViews(KEYS[1])
+local payloads, ours = count_views(KEYS[1])
 local existed = redis.call('UNLINK', KEYS[1])
 if existed == 1 and not ours then return 1 end
 return payloads

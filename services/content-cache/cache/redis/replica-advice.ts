@@ -15,7 +15,7 @@ export function replicaAdvice(primaries: Replication[], atLeast: number): string
   return undefined;
 }
 
-/** Logs once, in a check every minute, the setting to change. Returns a function that stops the checks. */
+/** Checks every minute until there is a setting to change, and logs it. Returns a function that stops the checks. */
 export function warnOfReplicas(cache: { advice(): Promise<string | undefined> }, logger: Logger) {
   let isWarned = false;
   async function check(): Promise<void> {
