@@ -117,15 +117,15 @@ test('exports the latency limit of each route as a metric for alerts', async () 
 });
 
 test('logs no query, body or token; logs a 5xx at info', async () => {
-  const token = mint();
   fixture.upstream.answer = (_request, response) =>
-    response.writeHead(500, { 'X-Request-Id': 'slow-1' }).end('{}');
-  await (await ask('/api/me?secret=hush', token)).text();
+    response.writeHead(500, { 'X-Request-Id': 'slow-1' }).end('{"hush":1}');
+  await (await fixture.post()).text();
+  await (await ask('/api/me?secret=hush')).text();
   const { log } = fixture.gateway;
-  const line = await until('it is logged', () => log.find((entry) => entry.includes('"status":500')));
+  const line = await until('it is logged', () => log.find((entry) => /\/api\/me","status":500/.test(entry)));
   const expected = { level: 'info', route: '/api/me', method: 'GET', request_id: 'slow-1' };
   expect(JSON.parse(line)).toMatchObject(expected);
-  expect(log.join('')).not.toMatch(/hush|eyJ/);
+  expect(log.join('')).not.toMatch(/hush|eyJ|a\\?":1/);
 });
 
 const withMessage = (lines: readonly string[], message: RegExp) =>

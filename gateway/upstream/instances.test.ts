@@ -11,7 +11,7 @@ import { createResolve } from './connect.ts';
 const fixture = useTestGateway();
 const addresses = ['127.0.0.1', '127.0.0.2', '127.0.0.3'];
 let port: number;
-let named: string[];
+let named: string[] | undefined;
 let instances: TestInstance[];
 
 beforeEach(async () => {
@@ -21,7 +21,7 @@ beforeEach(async () => {
   named = [...addresses];
   await fixture.start({
     services: { auth: `http://auth.test:${port}` },
-    resolve: async (hostname) => (hostname === 'auth.test' ? named : [hostname]),
+    resolve: async (name) => (name !== 'auth.test' ? [name] : (named ?? Promise.reject(new Error('gone')))),
     // An idle connection is closed only if its instance is no longer used.
     timeouts: { probeInterval: 50, keepAlive: 60_000 },
   });
@@ -108,7 +108,7 @@ test('if no instance is ready, sends requests to all instances', async () => {
 
 test('keeps the known addresses when the name can no longer be resolved', async () => {
   await untilOnly(0, 1, 2);
-  named = [];
+  named = undefined;
   instances[0]!.readiness = 'unready';
   await untilOnly(1, 2);
 });

@@ -15,14 +15,14 @@ afterEach(() => {
 });
 
 /** Starts the export of two services: one that works, and one that sends the reply of `answer`. */
-async function start(answer: (response: ServerResponse) => void, limits = {}) {
+async function start(answer: (response: ServerResponse, good: string) => void, limits = {}) {
   const asked: unknown[] = [];
   const [good, other] = [
     await startHttpServer(({ url, headers }, response) => {
       asked.push([url, headers.authorization]);
       response.end('[{"id":1}]');
     }),
-    await startHttpServer((_request, response) => answer(response)),
+    await startHttpServer((_request, response) => answer(response, servers[0]!.origin)),
   ];
   servers.push(good, other);
   const fetchAsService = fetchWithToken(() => 'of-auth');
@@ -39,10 +39,10 @@ test('joins the lists of the services, which it asks as auth', async () => {
   expect(asked).toEqual([['/export?user_id=7', 'Bearer of-auth']]);
 });
 
-test.each<[string, (response: ServerResponse) => void, object]>([
+test.each<[string, (response: ServerResponse, good: string) => void, object]>([
   ['closes the connection', (response) => response.destroy(), {}],
   ['returns 503', (response) => response.writeHead(503).end(), {}],
-  ['redirects', (response) => response.writeHead(302, { Location: 'http://127.0.0.1:1/' }).end(), {}],
+  ['redirects', (response, good) => response.writeHead(302, { Location: good }).end(), {}],
   ['does not answer', () => {}, { beginMs: 200 }],
 ])('throws 503 if a service %s', async (_, answer, limits) => {
   await expect((await start(answer, limits)).read()).rejects.toMatchObject(unavailable);

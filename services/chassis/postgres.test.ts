@@ -169,9 +169,9 @@ describe('counts the waits of a transaction as database time', () => {
 });
 
 test('cancels a statement over its limit with 503', async () => {
-  const hasty = open({ statementTimeoutMs: 100 });
-  await expect(hasty.query('hang', 'SELECT pg_sleep(300)')).rejects.toMatchObject({ status: 503 });
-  await hasty.close();
+  const { query, close } = open({ statementTimeoutMs: 100 });
+  const cancelled = { status: 503, cause: { code: '57014' } };
+  await expect(query('hang', 'SELECT pg_sleep(300)').finally(close)).rejects.toMatchObject(cancelled);
 });
 
 test('replaces connections that the server has ended', async () => {

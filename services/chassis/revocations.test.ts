@@ -107,7 +107,7 @@ test('deletes revocations older than every token', async () => {
 test('a hanging, failing or malformed reply is a failed fetch', async () => {
   const answers: Record<string, (end: (body: string, status?: number) => void) => void> = {
     '/hang': () => undefined,
-    '/500': (end) => end('{}', 500),
+    '/500': (end) => end('{"revocations":[],"last":0}', 500),
     '/html': (end) => end('<html>'),
     '/empty': (end) => end('{}'),
   };

@@ -212,12 +212,12 @@ test('retries jobs by filter; a dry run only counts', async () => {
 
 test('retries the least retried jobs first, then the oldest', async () => {
   const tried = await store({ value: goodEvent, attempts: 2 });
-  const fresh = await store({ value: goodEvent });
-  expect((await retryAll({})).body).toEqual({ matched: 2, retried: 2, failed: 0 });
+  const [fresh, later] = [await store({ value: goodEvent }), await store({ value: goodEvent })];
+  expect((await retryAll({})).body).toEqual({ matched: 3, retried: 3, failed: 0 });
   const rows = await world.sql<{ id: string }>(
     'SELECT id FROM content.failed_job ORDER BY xmin::text::bigint',
   );
-  expect(rows.map(({ id }) => Number(id))).toEqual([fresh, tried]);
+  expect(rows.map(({ id }) => Number(id))).toEqual([fresh, later, tried]);
 });
 
 /** A call of a handler, as the service makes it. */
@@ -289,12 +289,12 @@ test('keeps jobs that arrive during a deletion', async () => {
 });
 
 test('deletes jobs 30 days after their retry, and keeps open jobs', async () => {
-  const failedAt = new Date(Date.now() - 31 * 86_400_000).toISOString();
-  await store({ state: 'retried', failedAt });
-  const open = await store({ failedAt });
-  const retriedToday = await store({ value: goodEvent, failedAt });
+  const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+  await store({ state: 'retried', failedAt: daysAgo(31) });
+  const open = await store({ failedAt: daysAgo(31) });
+  const retriedToday = await store({ value: goodEvent, failedAt: daysAgo(31) });
   expect((await retry(retriedToday)).status).toBe(200);
-  const recent = await store({ state: 'retried', failedAt: new Date().toISOString() });
+  const recent = await store({ state: 'retried', failedAt: daysAgo(29) });
   await world.runRetention();
   expect(await allIds()).toEqual([open, retriedToday, recent]);
 });

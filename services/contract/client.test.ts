@@ -68,7 +68,7 @@ test.each([
   ['an undocumented status', 418, {}],
   ['an error without the envelope', 503, { message: 'Sorry' }],
   ['an undocumented error', 404, envelope('not_found', 404)],
-  ['an error with the status of another error', 500, envelope('cache_unavailable', 503)],
+  ['an error with the status of another error', 500, envelope('cache_unavailable', 500)],
   ['an envelope whose code differs from the status', 503, envelope('cache_unavailable', 500)],
 ])('throws ContractViolation for %s', async (_, status, body) => {
   says(status, body);

@@ -66,10 +66,9 @@ test('reports a refused login as a one-line problem', async () => {
 });
 
 test('retries an unreachable server, then throws a one-line problem', async () => {
-  const away = openRecords('postgres://content_server@127.0.0.1:1/platform', 1_000);
-  await expect(away.edit('webform', [1], 'Edited')).rejects.toMatchObject({
-    name: 'Problem',
-    message: 'PostgreSQL at 127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1.',
-  });
+  const [away, began] = [openRecords('postgres://content_server@127.0.0.1:1/platform', 1_000), Date.now()];
+  const message = 'PostgreSQL at 127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1.';
+  await expect(away.edit('webform', [1], 'Edited')).rejects.toMatchObject({ name: 'Problem', message });
+  expect(Date.now() - began).toBeGreaterThan(1_000);
   await away.close();
 });

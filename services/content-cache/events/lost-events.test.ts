@@ -21,7 +21,7 @@ const lostJobs = async () => (await events.failedJobs()).filter((job) => job.cla
 const clearsOf = (service: TestService, source: string) =>
   service.log.filter((line) => line['source'] === source);
 
-test('a new group on a new topic clears nothing, and continues at its offset after a restart', async () => {
+test('stores no failed job for a new topic; after a restart the group continues at its offset and clears nothing', async () => {
   const first = await startAndConsume(0);
   expect((await events.kafka.offsets()).map(({ committed }) => committed)).toEqual(Array(8).fill(0));
   await first.stop();

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import sharp from 'sharp';
@@ -177,8 +178,7 @@ test('variants contain no metadata: GPS, names, profiles, comments', async () =>
       const metadata = await sharp(path).metadata();
       for (const kind of ['exif', 'xmp', 'iptc', 'icc', 'comments', 'orientation'] as const)
         expect(metadata[kind]).toBeUndefined();
-      const { data } = await sharp(path).toBuffer({ resolveWithObject: true });
-      expect(data.toString('latin1')).not.toMatch(/secret/i);
+      expect(await readFile(path, 'latin1')).not.toMatch(/secret/i);
     }
   }
 });
