@@ -58,7 +58,7 @@ function createRateMeter() {
 
 /** The Retry-After of a refusal: the connection is not read for this time. */
 const restMs = 1_000;
-/** A longer rest, if the client did not wait for Retry-After. Clients of the benchmark time out after 5 s. */
+/** The longest rest, if the client did not wait for Retry-After. Clients of the benchmark time out after 5 s. */
 const longRestMs = 4_000;
 const checkIntervalMs = 10;
 /** Resting connections are read again while the queue has fewer requests than this share of its limit. */
@@ -100,6 +100,12 @@ export function createRestingConnections(room: () => number) {
     if (normal.length + long.length === 0) stop();
   }
 
+  /** Spreads the ends of long rests: connections that were refused together would otherwise be read together again. */
+  function endOfLongRest(now: number): number {
+    const apart = longRestMs / (normal.length + long.length + 1);
+    return Math.min(now + longRestMs, Math.max(now + restMs, (long.at(-1)?.[1] ?? now) + apart));
+  }
+
   function stop(): void {
     clearInterval(timer);
     timer = undefined;
@@ -118,8 +124,9 @@ export function createRestingConnections(room: () => number) {
       response.once('close', () => {
         if (socket.destroyed || socket.writableEnded || latest.get(socket) !== refusal) return;
         socket.pause();
-        const until = performance.now() + (wasJustWoken ? longRestMs : restMs);
-        (wasJustWoken ? long : normal).push([socket, until]);
+        const now = performance.now();
+        if (wasJustWoken) long.push([socket, endOfLongRest(now)]);
+        else normal.push([socket, now + restMs]);
         timer ??= setInterval(wake, checkIntervalMs).unref();
       });
     },
