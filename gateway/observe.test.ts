@@ -202,9 +202,9 @@ test('logs 30 of the 403 of a caller within a minute, and that there are more', 
 
 test('counts the 401 of a minute only', () => {
   const { lines, refuse, pass } = refusalsOf(401);
-  for (let n = 0; n < 30; n += 1) {
-    refuse();
-    pass(10_000);
-  }
+  for (let n = 0; n < 30; n += 1, pass(10_000)) refuse();
   expect(lines).toEqual([]);
+  pass(60_000);
+  for (let n = 0; n < 10; n += 1, pass(6_000)) refuse();
+  expect(lines).toHaveLength(1);
 });

@@ -13,7 +13,7 @@ const slowest = Math.max(
 export const timeouts = {
   /** One attempt to connect to a service. */
   connect: 2_000,
-  /** Both attempts to connect: an unavailable service is reported within 3 s. */
+  /** Both attempts to connect to an instance: an unavailable service is reported within 3 s, or 6 s after a move. */
   connectTotal,
   /** The wait for a slot; then the head of a reply, and each next chunk of its body. */
   response,
@@ -37,7 +37,8 @@ export const serverOptions = {
   connectionsCheckingInterval: 5_000,
   // Over a minute, so that common load balancers close an idle connection first.
   keepAliveTimeout: 65_000,
-  // Under overload, the events of a body that no request has would be a tenth of the cost of a refusal.
+  // A request without a body then emits no `end` or `close`, and its destroy() has no effect: use the response.
+  // These events would be a tenth of the cost of a refusal.
   optimizeEmptyRequests: true,
   // The gateway checks this itself, to send the error envelope.
   requireHostHeader: false,

@@ -165,7 +165,7 @@ describe.each([
         const [, secret] = /^(.*)_FILE$/.exec(setting) ?? [];
         expect(known).toContain(secret ?? setting);
         if (!secret) {
-          expect(setting).not.toMatch(/^(DATABASE|LOGS_DATABASE|REDIS)_URL$|(SECRET|PASSWORD|ACCESS_KEY)$/);
+          expect(setting).not.toMatch(/(DATABASE|REDIS|SMTP)_URL$|(SECRETS?|PASSWORD|ACCESS_KEY)$/);
           continue;
         }
         const [, volume, key] = /^\/run\/secrets\/([a-z0-9-]+)\/([a-z-]+)$/.exec(value)!;
@@ -233,7 +233,7 @@ test('Prometheus finds each process and labels it with its service', () => {
     kubernetes_sd_configs: [{ role: 'pod', namespaces: { names: [namespace] } }],
   });
   const [keep, rename] = job!.relabel_configs;
-  expect(rename!.target_label).toBe('service');
+  expect(job!.relabel_configs).toMatchObject([{ action: 'keep' }, { target_label: 'service' }]);
   for (const deployment of allOf(production, 'Deployment')) {
     const meta: Record<string, string> = {
       __meta_kubernetes_pod_container_port_name: 'internal',

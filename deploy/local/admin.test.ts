@@ -110,7 +110,7 @@ test('runs each command in its service, and help lists all commands', async () =
   });
   const { code, stdout } = await admin('help', { STACK_FILE: '' });
   expect(code).toBe(0);
-  for (const command of ['create-user', 'create-letter']) expect(stdout).toContain(command);
+  for (const command of ['create-user', 'create-letter', 'sweep-media']) expect(stdout).toContain(command);
   const nowhere = { STACK_FILE: own.state.path('nowhere.json') };
   expect((await admin('create-user', nowhere)).stderr).toMatch(/^No stack is running/);
   expect((await admin('constructor')).stderr).toBe(

@@ -1,4 +1,4 @@
-// Runs a TypeScript script of this repository on any Node from 20 on: `node deploy/local/bootstrap.mjs <script.ts> [args]`.
+// Runs a TypeScript script of this clone on Node 20.19 or newer: `node deploy/local/bootstrap.mjs <script.ts> [args]`.
 // Installs the packages of the lock file if they are missing, then starts the script with the pinned Node of node_modules,
 // which runs TypeScript directly. Plain JavaScript without dependencies, because it runs before any package is installed.
 import { spawn } from 'node:child_process';

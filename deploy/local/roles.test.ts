@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from '@jest/globals';
 import pg from 'pg';
 import type { Database } from '@content-platform/chassis';
-import { serviceOf, type ServiceName, services } from '@content-platform/contract';
+import { models, serviceOf, type ServiceName, services } from '@content-platform/contract';
 import { createDeletedUserStore } from '../../services/auth/deleted-user-store.ts';
 import { stack } from '../../test/support/stack.ts';
 import { environmentOf } from './testing/environment.ts';
@@ -39,9 +39,9 @@ test.each(withSchema)(
   },
 );
 
-test('content-cache cannot change content records', async () => {
+test.each(['record', ...models])('content-cache cannot change content.%s', async (table) => {
   const client = await connect(environmentOf('content-cache').DATABASE_URL!);
-  await expect(client.query(`UPDATE content.record SET title = 'x'`)).rejects.toMatchObject(refused);
+  await expect(client.query(`UPDATE content.${table} SET title = 'x'`)).rejects.toMatchObject(refused);
 });
 
 test.each(services)('$name writes the slow log, and cannot change it', async ({ name }) => {

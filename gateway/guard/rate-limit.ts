@@ -29,7 +29,7 @@ export const maxInFlight = 100;
 /** Counts one more request of `subject`; returns the ms until the next is allowed if this exceeds the limit. */
 type Limiter = (subject: string) => Promise<number | undefined> | number | undefined;
 
-/** Limits on guessing ask Redis at each request. All others add their counts to Redis once in this interval. */
+/** Limits on guessing and on invalid tokens ask Redis each time. All others add their counts once in this interval. */
 const syncIntervalMs = 200;
 
 /** The requests of one subject in its current window. */
@@ -95,8 +95,8 @@ export function createExactLimiter(
 
 /**
  * Creates limiters that count in this process, and add their counts to Redis at a subject's first request and then every
- * 200 ms. Together, gateways exceed a limit by at most the requests that arrive within 200 ms. While Redis is unavailable,
- * each gateway counts its own requests.
+ * 200 ms. Each gateway may exceed a limit by its requests of about 400 ms: 200 ms until another gateway adds its count,
+ * and 200 ms until this gateway reads it. While Redis is unavailable, each gateway counts its own requests.
  */
 export function createSyncedLimiters(redis: RedisClient, breaker: Breaker) {
   /** Adds a count's pending requests to Redis. */

@@ -48,7 +48,7 @@ export function sendError(
 /** Answers a request with an error. Has no effect after load shedding, which creates no context. */
 export type Refuse = (response: AnyResponse, thrown: unknown) => void;
 
-/** Sends the reply of a thrown error: a masked 500 unless it is an HttpError. Logs the cause of a 5xx. */
+/** Sends the reply of a thrown error, as toHttpError() converts it. Logs the cause of a 5xx. */
 export function createRefusal(logger: Logger, drainMs: number): Refuse {
   return (response, thrown) => {
     const { locals: context } = response;

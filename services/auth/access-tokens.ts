@@ -7,7 +7,7 @@ import type { User } from './user-store.ts';
 
 /** Lifetime of access tokens in seconds. */
 export const accessTokenLifetime = 900;
-/** Time in seconds for which keys and revocations are kept: the lifetime of a token and a minute of clock skew. */
+/** Seconds for which replaced keys are published and revocations sent: a token's lifetime and a minute of skew. */
 export const retentionSeconds = accessTokenLifetime + 60;
 
 const scopesByRole: Record<Role, readonly Scope[]> = {

@@ -56,7 +56,7 @@ export const authConfig = {
   ...exporterUrls,
   DEVICES_INTERNAL_URL: internalUrl(
     'devices',
-    ', which removes a push token at logout; unset: push tokens stay, and exports return 503',
+    ', which removes a push token at logout; unset: only the device of the session is removed, and exports return 503',
   ),
   ...identityConfig,
   ...mailConfig,

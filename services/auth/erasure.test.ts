@@ -81,6 +81,7 @@ test('the audit log forgets the person and the addresses of that person only, an
   await audit.add({ ...byUser(other, '192.0.2.1'), event: 'login' });
   await audit.link(1_000);
   await auth.stores.users.delete(user);
+  await expect(auth.stores.deletedUsers.add(other)).rejects.toThrow('exists');
   // An entry of a request that ended after the deletion.
   await audit.add({ userId: user, address: '192.0.2.4', event: 'login_failed' });
   await auth.stores.deletedUsers.erase([user, other]);

@@ -40,8 +40,8 @@ const refreshAfterMs = 300_000;
 /** Age up to which a set is used while fetching fails. */
 const usableForMs = 3_600_000;
 /**
- * For this time after a successful fetch, an unknown kid causes no further fetch, because anyone can invent kids. The
- * background refresh pauses for the same time after a failed fetch.
+ * For this time after a successful fetch, a kid that auth does not publish causes no further fetch: anyone can invent
+ * kids. The background refresh pauses for the same time after a failed fetch.
  */
 const coolDownMs = 10_000;
 /** Minimum pause after a failed fetch, and interval at which the background refresh checks whether it is due. */
@@ -118,7 +118,7 @@ export function createJwksClient(url: string, logger: Logger) {
       // A set younger than coolDownMs has every planned key, because auth publishes it 10 minutes before it signs. The
       // set can lack the key of `rotate-keys --now`: auth may publish the kid half a second before the set has the key.
       if (published?.has(kid) || performance.now() - fetchedAt > coolDownMs) await refresh();
-      if (!isUsable() || (failing() && !keys.has(kid))) throw authUnavailable();
+      if (!isUsable() || (!keys.has(kid) && (failing() || published?.has(kid)))) throw authUnavailable();
       return isWithdrawn(kid) ? undefined : keys.get(kid);
     },
     close(): Promise<void> {
@@ -159,7 +159,7 @@ export interface Revocations {
   isRevoked(source: TokenSource): boolean;
 }
 
-/** Time between the beginnings of two fetches: every process must learn of a logout within a second. */
+/** Minimum time between the beginnings of two fetches: every process must learn of a logout within a second. */
 const pollMs = 500;
 /** auth waits up to 2 s for news. */
 const revocationsTimeoutMs = 3_000;

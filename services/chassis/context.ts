@@ -21,7 +21,7 @@ export function outsideContext<T>(work: () => T): T {
   return storage.exit(() => (tracer ? tracer.outside(work) : work()));
 }
 
-/** Returns undefined outside a request: at start, in a consumer, in a timer. */
+/** Returns undefined outside a request: at start, in a consumer. A timer has the context in which it was set. */
 export const currentContext = (): RequestContext | undefined => storage.getStore();
 
 const acceptableId = /^[A-Za-z0-9._-]{1,128}$/;
@@ -55,7 +55,7 @@ export function repliesOf(server: Server): readonly ServerResponse[] {
   return replies;
 }
 
-/** Attributes of a span, with OpenTelemetry's names where they exist. Never values that a client sent. */
+/** Attributes of a span, with OpenTelemetry's names where they exist. Of a client's values only its X-Request-Id. */
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** Headers of a request or an event, perhaps with traceparent (W3C Trace Context). */

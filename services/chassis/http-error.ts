@@ -8,7 +8,7 @@ interface ErrorOptions {
   cause?: unknown;
 }
 
-/** An error with a reply; the status follows from the code. Every other thrown value becomes a masked 500. */
+/** An error with a reply; the status follows from the code. toHttpError() converts every other thrown value. */
 export class HttpError<C extends ErrorCode = ErrorCode> extends Error {
   readonly status: ErrorStatus<C>;
   readonly error: C;
@@ -54,7 +54,7 @@ const known: Record<string, [ErrorCode, string]> = {
   '400': ['malformed_request', 'The request is malformed.'],
 };
 
-/** Converts any thrown value to an HttpError, with the original as its cause for the log. */
+/** Converts any thrown value to an HttpError: unless `known`, to a masked 500 with the original as its cause. */
 export function toHttpError(thrown: unknown): HttpError {
   if (thrown instanceof HttpError) return thrown;
   const { type, status } = (thrown ?? {}) as { type?: string; status?: number };

@@ -62,7 +62,7 @@ export function createMetrics(service: string) {
     requestDuration,
     queryDuration: create.durations(
       'db_query_duration_seconds',
-      'Time of a database call, waiting for a connection included',
+      'Time of a database call; operation connect: of waiting for a connection',
       durationBuckets,
       'service',
       'operation',

@@ -54,7 +54,7 @@ export function isUnavailable(error: unknown): boolean {
   return unavailableCodes.test(code) || driverMessages.test(message);
 }
 
-/** Returns whether a time limit ended the query. The next query would probably wait as long. */
+/** Returns whether a time limit of the client ended the query. The next query would probably wait as long. */
 function isTimeout(error: unknown): boolean {
   const { code = '', message = '' } = error as { code?: string; message?: string };
   return timeoutCodes.test(code) || timeoutMessages.test(message);

@@ -76,7 +76,7 @@ export async function run<Settings extends ReturnType<typeof commonConfig>>(
   const slowLog = createSlowLog(config.LOGS_DATABASE_URL, metrics, logger);
   const closers: (() => unknown)[] = [closeTracer, () => slowLog.close()];
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT && !isTraced()) {
-    logger.warn('traces are not recorded: start the process with --import services/chassis/telemetry.ts');
+    logger.warn('traces are not recorded: start the process with --import ./services/chassis/telemetry.ts');
   }
   let started: StartedService | undefined;
   let checkReadiness: ReadinessCheck = () => Promise.resolve({ outcomes: {}, failing: [] });
@@ -84,7 +84,7 @@ export async function run<Settings extends ReturnType<typeof commonConfig>>(
   let stopServer: (() => Promise<void>) | undefined;
   const internal = createInternalApp(metrics, async () => ({ ...(await checkReadiness()), up }));
 
-  /** Logs once that the process is ready and, if that takes about a second, which checks it waits for. */
+  /** Logs once that the process is ready and, if seven rounds of checks have failed, which checks it waits for. */
   async function logReadiness(): Promise<void> {
     let isLogged = false;
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
@@ -162,7 +162,7 @@ type TokenContext = ProcessContext<CommonConfig & ConfigOf<typeof tokenConfig>>;
 
 /**
  * Checks tokens with the keys and revocations that auth publishes. `check` passes once both were fetched: then the
- * process works even if auth is unavailable.
+ * process works for up to an hour without auth.
  */
 export function tokensFromAuth(process: TokenContext): TokenVerifier & { check: Check } {
   const { config, logger, metrics, onStop } = process;

@@ -31,7 +31,7 @@ const select = `SELECT id::float8 AS id, at, source, requested_by, target, keys_
     AND ($4::bigint IS NULL OR (at, invalidation.id) < (SELECT at, id FROM content.invalidation WHERE id = $4))
   ORDER BY at DESC, invalidation.id DESC LIMIT $5`;
 
-/** Records every clear in batches, so that requests and events do not wait. A crash loses rows; stdout has them all. */
+/** Records clears in batches; no request waits. A crash or a full queue loses rows; at `info`, stdout has them all. */
 export function createInvalidationLog(query: Database['query'], logger: Logger) {
   // Redaction costs more than the rest of a line, and these four fields hold no secrets.
   const lines = logger.child({}, { redact: [] });

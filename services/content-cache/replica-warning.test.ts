@@ -20,15 +20,15 @@ test('does not use a Redis that has fewer replicas than CACHE_MIN_REPLICAS', asy
 });
 
 test('does not use a Redis whose replica is silent for longer than CACHE_REPLICA_MAX_LAG', async () => {
-  const service = await world.service({ env: { CACHE_MIN_REPLICAS: '1', CACHE_REPLICA_MAX_LAG: '1' } });
+  const service = await world.service({ env: { CACHE_MIN_REPLICAS: '1', CACHE_REPLICA_MAX_LAG: '7' } });
   const reads = (outcome: string) => async () => (await read(service, 'webform', 1)).cache === outcome;
-  await until('it is cached', reads('hit'));
-  replica.pause();
+  await until('it is cached', reads('hit')).then(replica.pause);
+  const paused = performance.now();
   await until('reads bypass the cache', reads('bypass')).finally(replica.resume);
-  await service.stop();
+  expect(performance.now() - paused).toBeGreaterThan(5_000);
 });
 
-test('logs once what to set for a replica that the cache does not count', async () => {
+test('logs what to set for a replica that the cache does not count', async () => {
   const service = await world.service();
   const warnings = () => service.log.filter(({ message }) => String(message).includes('CACHE_MIN_REPLICAS'));
   await until('the warning', () => warnings().length > 0);

@@ -49,7 +49,7 @@ const logState = (logger: Logger) => (state: CacheState, error?: Error) => {
   else logger.info({ state }, 'cache state changed');
 };
 
-/** Connects to the stores and builds the app. PostgreSQL must be reachable. Throws ConfigError for an unsupported Redis. */
+/** Waits for PostgreSQL, connects to the stores and builds the app. Throws ConfigError for an unsupported Redis. */
 export async function startContentCache(
   process: ProcessContext<ConfigOf<typeof contentCacheConfig>>,
   forTests: Pick<EventsOptions, 'topic' | 'group' | 'sessionTimeoutMs'> & {

@@ -92,8 +92,8 @@ export const resetPassword = define('resetPassword', 'POST', '/api/password/rese
 
 export const session = z.strictObject({
   id,
-  device: z.string().describe('User-Agent header of the login, shortened.'),
-  address: z.string().describe('IP address of the client.'),
+  device: z.string().describe('Browser and system at the login (`Firefox on Windows`), or the User-Agent.'),
+  address: z.string().describe('IP address of the client at the login.'),
   created_at: time,
   last_used_at: time,
   current: z.boolean().describe('Whether this session sent the request.'),

@@ -10,7 +10,7 @@ const define = endpointsWith({ service: 'auth' });
 
 export const loginReply = {
   description:
-    'Logged in. `expires_in` is the lifetime of the access token in seconds. If `must_change_password` is true, the password is temporary: the token is valid only for /api/password, /api/logout, /api/identity/logout and /api/me.',
+    'Logged in. `expires_in` is the lifetime of the access token in seconds. If `must_change_password` is true, the password is temporary: the token is valid only for /api/password, /api/logout, /api/{identity}/logout and GET /api/me.',
   schema: z.strictObject({
     token: z.string(),
     token_type: tokenType,

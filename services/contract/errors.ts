@@ -13,7 +13,7 @@ const summaries = {
     invalid_scope: 'The client requested a scope that it does not have (RFC 6749 §5.2).',
   },
   401: {
-    invalid_credentials: 'The email or the password is wrong.',
+    invalid_credentials: 'The email, password, code or `mfa_token` is wrong or expired.',
     invalid_client: 'The client is unknown or its secret is wrong (RFC 6749 §5.2).',
     mfa_required: 'The user has a second factor. Send `mfa_token` of `details` to /api/login/mfa.',
     token_required: 'The request has no access token.',

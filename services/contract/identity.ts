@@ -9,7 +9,7 @@ export const identityErrors = {
   identity_unavailable: 'the identity service is unavailable or refuses the platform as a client',
   identity_issuer_mismatch: 'the response comes from a different identity service (RFC 9207)',
   identity_code_refused: 'the identity service rejects the code or its PKCE verifier',
-  identity_token_invalid: 'the ID token belongs to another login or another issuer',
+  identity_token_invalid: 'the ID token is malformed, expired or of another login, client or issuer',
   identity_email_missing: 'the identity service returns no usable email address',
   identity_email_taken: 'another user has the email address, and the accounts may not be linked',
   identity_email_unverified: 'the identity service has not verified the email address of the new user',
@@ -98,7 +98,7 @@ export const identityLogout = define('identityLogout', 'POST', '/api/:identity/l
   responses: {
     200: {
       description:
-        'Logged out. `logout_url` is the URL that ends the session at the identity service (OpenID Connect RP-Initiated Logout). It is absent if the session does not come from the identity service, or the identity service has no such URL.',
+        'Logged out. `logout_url` is the URL that ends the session at the identity service (OpenID Connect RP-Initiated Logout). It is absent if the session does not come from this identity service, or the service is unavailable or has no such URL.',
       schema: z.strictObject({ logout_url: z.string().optional() }),
       headers: { 'Cache-Control': 'no-store' },
     },

@@ -16,7 +16,7 @@ const target = z.strictObject({
     .enum(['below', 'above', 'equal'])
     .describe('Relation of `value` to `goal` that meets the target.'),
   unit: z.enum(['seconds', 'count', 'ratio', 'bytes']),
-  ok: z.boolean().describe('Whether the target is met. false if the value is unknown.'),
+  ok: z.boolean().describe('Whether the target is met. true with too few requests, false without data.'),
   note: z.string().optional().describe('Explanation of a value, for example that Kafka is not configured.'),
 });
 export type Target = z.output<typeof target>;
@@ -76,7 +76,7 @@ export const pulseReport = z.strictObject({
   routes: z.array(route).describe('Routes of the gateway in the last 5 minutes, slowest first.'),
   cache: cache.describe('Cache memory, and cache reads of the last 5 minutes.'),
   processes: z.array(processState),
-  slow: slowLog.nullable().describe('Groups of the last hour, newest first. null if unavailable.'),
+  slow: slowLog.nullable().describe('The 10 newest groups each of the last hour. null if unavailable.'),
   failed_jobs: z
     .array(failedJobGroup)
     .nullable()

@@ -209,7 +209,7 @@ const auditEntry = z.strictObject({
 export const listAudit = define('listAudit', 'GET', '/api/admin/audit', {
   summary: 'List the audit log, newest first.',
   description:
-    'The audit log records logins, changes of accounts, exports of personal data, letters that staff read, and deletions of failed jobs.',
+    'The audit log records logins, tokens of clients, changes of accounts, clients and keys, exports of personal data, letters that staff read, and deletions of failed jobs.',
   query: z.strictObject({ user_id: idSegment.optional(), event: auditEvent.optional(), ...pageQuery }),
   responses: { 200: { description: 'A page of the audit log.', schema: page(auditEntry) } },
 });

@@ -28,9 +28,9 @@ async function following(work: () => Promise<unknown>): Promise<void> {
   await work().finally(stop);
 }
 async function newDevice() {
-  const [userId, sessionId] = [randomInt(1, 2 ** 40), randomInt(1, 2 ** 40)];
-  await own.devices.register(userId, sessionId, { token: `token-${randomUUID()}` });
-  return { userId, sessionId };
+  const [userId, sessionId, token] = [randomInt(1, 2 ** 40), randomInt(1, 2 ** 40), `token-${randomUUID()}`];
+  await own.devices.register(userId, sessionId, { token });
+  return { userId, sessionId, token };
 }
 const end = (position: number, sessionId: number) => ended.push({ position, sessionId });
 const countOf = async (userId: number) => (await own.devices.list(userId, undefined, 10)).length;
@@ -75,13 +75,13 @@ test('refuses a registration whose session has ended', async () => {
 });
 
 test('deletes the device of a registration that is under way when its session ends', async () => {
-  const [userId, sessionId] = [randomInt(1, 2 ** 40), randomInt(1, 2 ** 40)];
-  const lock = `SELECT pg_advisory_xact_lock(hashtextextended('devices.user ' || $1, 0))`;
-  const release = await holdOpen(own.database, (query) => query('test', lock, [userId]));
-  const registration = own.devices.register(userId, sessionId, { token: `token-${randomUUID()}` });
+  const { userId, sessionId, token } = await newDevice();
+  const lock = 'SELECT FROM devices.device WHERE token = $1 FOR UPDATE';
+  const release = await holdOpen(own.database, (query) => query('test', lock, [token]));
+  const registration = own.devices.register(userId, sessionId + 1, { token });
   await untilBlocked(own.database);
-  const ending = own.devices.endSessions([sessionId], 1);
-  await release();
-  await Promise.allSettled([registration, ending]);
+  const ending = own.devices.endSessions([sessionId + 1], 1);
+  await Promise.race([ending, own.sql('SELECT pg_sleep(0.5)')]);
+  await Promise.allSettled([release(), registration, ending]);
   expect(await countOf(userId)).toBe(0);
 });

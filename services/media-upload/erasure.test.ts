@@ -70,12 +70,12 @@ test('cancels an upload in progress, and leaves none of its files', async () => 
 
 test('removes what a crash left of an upload: at once if the user was deleted, otherwise after an hour', async () => {
   const { files, store, fileOf } = current.scene;
-  const uploads = [newFile({ userId: 1 }), newFile({ userId: 2 })];
-  for (const file of uploads) {
+  const [mine, other] = [newFile({ userId: 1 }), newFile({ userId: 2 })];
+  for (const file of [mine, other]) {
     await files.begin(file);
     for (const key of allKeysOf(file.object)) await store.put(key, await fileOf(Buffer.from('x')));
   }
-  const [, other] = uploads as [unknown, (typeof uploads)[0]];
+  await sql(`UPDATE media.pending_object SET created_at = now() - interval '59 min'`);
   await erase(1);
   expect(await current.keys()).toEqual(allKeysOf(other.object).toSorted());
   // The process may have crashed only from our view: what it stores later is removed, too.

@@ -4,9 +4,9 @@ import { startHttpServer } from './http-server.ts';
 export async function startAuthStub() {
   const { origin: url, close } = await startHttpServer((request, response) => {
     stub.requests += 1;
-    if (stub.hangs) return;
+    if (stub.hangs.test(request.url!)) return;
     response.end(request.url?.startsWith('/revocations') ? '{"revocations":[],"last":0}' : '{"keys":[]}');
   });
-  const stub = { url, hangs: false, requests: 0, close };
+  const stub = { url, hangs: /^$/, requests: 0, close };
   return stub;
 }

@@ -2,7 +2,7 @@
 
 namespace ContentPlatform\Laravel;
 
-/** Announces the records that it changes. Each write of Eloquent ends here, also those without model events. */
+/** Announces what these methods change, also without model events. docs/guides/laravel.md names the other writes. */
 class AnnouncingQuery extends \Illuminate\Database\Query\Builder
 {
     public ?string $platformModel = null; // null in subqueries, which only read

@@ -112,9 +112,9 @@ export type Login = {
 
 export type Session = {
   id: number;
-  /** User-Agent header of the login, shortened. */
+  /** Browser and system at the login (`Firefox on Windows`), or the User-Agent. */
   device: string;
-  /** IP address of the client. */
+  /** IP address of the client at the login. */
   address: string;
   created_at: string;
   last_used_at: string;
@@ -378,9 +378,9 @@ export interface Operations {
       };
       sessions: Array<{
         id: number;
-        /** User-Agent header of the login, shortened. */
+        /** Browser and system at the login (`Firefox on Windows`), or the User-Agent. */
         device: string;
-        /** IP address of the client. */
+        /** IP address of the client at the login. */
         address: string;
         created_at: string;
         last_used_at: string;
@@ -921,7 +921,7 @@ export interface Operations {
         /** Relation of `value` to `goal` that meets the target. */
         comparison: 'below' | 'above' | 'equal';
         unit: 'seconds' | 'count' | 'ratio' | 'bytes';
-        /** Whether the target is met. false if the value is unknown. */
+        /** Whether the target is met. true with too few requests, false without data. */
         ok: boolean;
         /** Explanation of a value, for example that Kafka is not configured. */
         note?: string | undefined;
@@ -966,7 +966,7 @@ export interface Operations {
         /** Number of restarts in the last hour. */
         restarts: number;
       }>;
-      /** Groups of the last hour, newest first. null if unavailable. */
+      /** The 10 newest groups each of the last hour. null if unavailable. */
       slow: {
         requests: Array<{
           method: string;

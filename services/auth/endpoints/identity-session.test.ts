@@ -37,7 +37,7 @@ test("ends our session and returns the URL that ends the provider's session", as
 
 test('ends a session with a password and returns no URL', async () => {
   const { token } = await scene.auth.person();
-  expect(await logout(scene, token)).toMatchObject({ status: 200, body: {} });
+  expect((await logout(scene, token)).body).toEqual({});
   await isOut(scene, token);
 });
 
@@ -59,7 +59,7 @@ test.each<[string, (evil: EvilProvider) => string]>([
   // Simulates sessions that this provider opened before the service was restarted.
   const origin = `UPDATE auth.session SET identity_issuer = $1, id_token = 'a.b.c', suborgs = '{}'`;
   await own.auth.sql(origin, own.issuer);
-  expect(await logout(own, token)).toMatchObject({ status: 200, body: {} });
+  expect((await logout(own, token)).body).toEqual({});
   await isOut(own, token);
   await own.stop();
   evil.close();

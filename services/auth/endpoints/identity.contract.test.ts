@@ -152,10 +152,10 @@ describeEndpoint(contract.backchannelLogout, { body: { logout_token: 'a.b.c' } }
 
 describeEndpoint(contract.identityLogout, {}, ({ ask }) => {
   test('ends the session and returns the logout URL of the identity service', async () => {
-    const { token } = await logIn();
-    const { status, body } = await ask({ params, token });
-    expect(status).toBe(200);
-    expect(body?.logout_url).toMatch(/\/session\/end\?.*id_token_hint=/);
+    const { token, refreshToken } = await logIn();
+    expect((await ask({ params, token })).body?.logout_url).toMatch(/\/session\/end\?.*id_token_hint=/);
+    const body = { grant_type: 'refresh_token', refresh_token: refreshToken };
+    expect((await call(gateway, contract.token, { body })).error?.details?.[0]?.message).toBe('revoked');
   });
 
   testDisabled(ask);

@@ -66,8 +66,8 @@ export async function acceptProof(
 }
 
 /**
- * Time in ms for which wrong codes count. A code has only six digits, and three are valid at a time: 100 guesses in the
- * 15 min of passwords would be too many.
+ * Time in ms for which wrong codes from all networks together, and from a known one, count. A code has only six digits,
+ * and three are valid at a time: 100 guesses in the 15 min of passwords would be too many.
  */
 const guessWindowMs = 86_400_000;
 

@@ -14,7 +14,7 @@ export interface PartitionOffsets {
 }
 
 const closeMs = 1_000;
-/** Limit for a new topic to become known to every broker. */
+/** Limit for every partition of a new topic to get a leader. */
 const leadersMs = 10_000;
 
 function topicConfig(topic: string, brokers: number): ITopicConfig {
@@ -25,7 +25,7 @@ function topicConfig(topic: string, brokers: number): ITopicConfig {
     replicationFactor,
     configEntries: [
       { name: 'retention.ms', value: String(cacheInvalidation.retentionMs) },
-      // An acknowledged event survives the loss of a broker.
+      // With three or more brokers, an acknowledged event survives the loss of one.
       { name: 'min.insync.replicas', value: replicationFactor === 3 ? '2' : '1' },
       // The broker decompresses every producer's events: kafkajs reads only gzip.
       { name: 'compression.type', value: 'uncompressed' },

@@ -159,7 +159,7 @@ export function startConsumer(options: ConsumerOptions) {
   const running = run();
 
   return {
-    /** Whether the consumer is in the group, and everything was cleared after each loss. */
+    /** Whether the consumer is in the group, and everything was cleared after a loss that it found when it joined. */
     isConsuming: () => consuming,
     checkOffsets: (offsets: readonly PartitionOffsets[]) => guard?.checkOffsets(offsets),
     /** Leaves the group. Batches in progress end without a commit. */

@@ -28,7 +28,7 @@ export function startEvents(options: EventsOptions) {
   } = options;
   const broker = createBroker(kafka, topic, group);
 
-  /** Clears everything, since the lost events are unknown. Stores a failed job unless the partitions were empty. */
+  /** Clears everything: the lost events are unknown. Stores a failed job unless the topic is new or had no events. */
   async function onLost(lost: LostPartition[], topicIsNew: boolean, signal: AbortSignal): Promise<void> {
     logger.warn({ lost }, 'events may have been lost; clearing the whole cache');
     const requester = { source: 'recovery', requestedBy: 'content-cache', since: Date.now() } as const;

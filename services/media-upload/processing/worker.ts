@@ -6,8 +6,8 @@ import type { Job, Outcome } from './job.ts';
 import { exitWithParent, sendToParent } from './parent.ts';
 import { makeVariants, Unreadable } from './variants.ts';
 
-// A cache is useless, because each file is processed once. One thread is enough, because each core has a worker
-// process.
+// A cache is useless, because each file is processed once. One thread is enough, because there is a worker process for
+// each core, as far as the memory allows.
 sharp.cache(false);
 sharp.concurrency(1);
 // libvips reads many formats; only the accepted ones are enabled.

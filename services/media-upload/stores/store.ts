@@ -16,7 +16,7 @@ export interface StoredFile {
   ageMs: number;
 }
 
-/** Stores files. We generate the keys, which contain letters, digits, dots and dashes. */
+/** Stores files. We generate the keys, which contain letters, digits and dashes. */
 export interface Store {
   /** The store's name in the rows of its files. */
   readonly name: string;

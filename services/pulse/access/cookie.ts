@@ -4,7 +4,7 @@ import { sessionMs } from './sessions.ts';
 
 /**
  * The cookie of a viewer's session. Under an https URL no other host of the domain can set it, because of the prefix
- * `__Host-`, for which browsers require the path /. The gateway passes it to pulse only.
+ * `__Host-`, for which browsers require the path /. The gateway passes it to pulse and identity logins only.
  */
 export function createCookie(publicUrl: string) {
   const secure = publicUrl.startsWith('https:');

@@ -29,7 +29,6 @@ test('reports processes as down if they hang, are unreachable or reply with some
   closers.push(() => sampler.close());
   await until('there are two samples', () => sampler.samples().length === 2, 30_000);
   expect(sampler.processes().map(({ up }) => up)).toEqual([true, false, false, false, false]);
-  expect(sampler.samples()[1]!.values.get('cache_memory')).toBeNull();
 });
 
 const began = { name: 'process_start_time_seconds', values: [{ labels: {}, value: 1_700_000_000 }] };
@@ -50,9 +49,10 @@ test('reports a process with a malformed reply as down, and continues the round'
     JSON.stringify([{ ...began, values: [{ labels: {}, value: 1e300 }] }]),
     `${JSON.stringify([began])}${' '.repeat(10_000_001)}`,
   ];
-  const jobs = (value: number | null, postgres: string) => {
-    const [metrics, ready] = [told('failed_jobs_open', { value, labels: {} }), { checks: { postgres } }];
-    return listen(({ url }, response) => response.end(url === '/metrics' ? metrics : JSON.stringify(ready)));
+  const slow = (name: string, value: number | null, postgres: string) => {
+    const ready = JSON.stringify({ checks: { postgres, redis: 'ok' } });
+    const answer = (url?: string) => (url === '/metrics' ? told(name, { value, labels: {} }) : ready);
+    return listen(({ url }, response) => void setTimeout(() => response.end(answer(url)), 1_100));
   };
   const addresses = answers.map((answer) => listen((_, response) => response.end(answer)));
   addresses.push(
@@ -61,15 +61,17 @@ test('reports a process with a malformed reply as down, and continues the round'
         ? response.end(JSON.stringify([began]))
         : response.writeHead(302, { Location: '/other' }).end(),
     ),
-    // Not measured yet, and kept from before PostgreSQL became unavailable.
-    jobs(null, 'ok'),
-    jobs(0, 'unavailable'),
+    // Not measured yet, kept from before PostgreSQL hung, and measured while PostgreSQL hangs.
+    slow('failed_jobs_open', null, 'ok'),
+    slow('failed_jobs_open', 0, 'unavailable'),
+    slow('cache_memory_bytes', 7, 'unavailable'),
   );
   const sampler = startSampler(await Promise.all(addresses));
   closers.push(() => sampler.close());
   await until('the last process is up', () => sampler.processes().at(-1)?.up);
-  expect(sampler.processes().map(({ up }) => up)).toEqual([...Array(12).fill(false), true, true]);
-  expect(sampler.samples().at(-1)!.values.get('failed_jobs')).toBeNull();
+  expect(sampler.processes().map(({ up }) => up)).toEqual([...Array(12).fill(false), true, true, true]);
+  const values = Object.fromEntries(sampler.samples().at(-1)!.values);
+  expect(values).toMatchObject({ failed_jobs: null, cache_memory: 7 });
 });
 
 test('resolves a name to its addresses of one family', async () => {

@@ -24,7 +24,7 @@ import {
 
 /** The least time between two refreshes of the topology, however many commands find a slot elsewhere. */
 const minRefreshPauseMs = 50;
-/** How many times a clear is sent again to the new owner of its key. */
+/** How many times a clear is sent at most, each time to the current owner of its key. */
 const maxRedirects = 5;
 
 /**
