@@ -13,7 +13,7 @@ const slowest = Math.max(
 export const timeouts = {
   /** One attempt to connect to a service. */
   connect: 2_000,
-  /** Both attempts to connect to an instance: an unavailable service is reported within 3 s, or 6 s after a move. */
+  /** Both attempts to connect to an instance: 503 follows within 3 s, or 6 s if the request moves to another one. */
   connectTotal,
   /** The wait for a slot; then the head of a reply, and each next chunk of its body. */
   response,

@@ -31,7 +31,7 @@ describe.each(panels)('$dashboard: $title', ({ title, description, type, fieldCo
   test('shows its goal', () => {
     const hasGoal = (thresholds?.steps.length ?? 0) > 1;
     if (type === 'timeseries') expect(custom?.thresholdsStyle?.mode).toBe(hasGoal ? 'dashed' : 'off');
-    if (type === 'stat') expect(hasGoal).toBe(true);
+    if (type === 'stat') expect({ hasGoal, ...targets![0] }).toMatchObject({ hasGoal: true, instant: true });
   });
 });
 

@@ -14,13 +14,14 @@ export const gateway: Board = {
     series({
       title: 'How many requests arrive, by status?',
       description:
-        'Normal: 2xx, some 304 and 4xx. 499: the client disconnected. 5xx are failures, except 501: a feature that is switched off.',
+        'Normal: 2xx, some 304 and 4xx. 499: the client disconnected. 5xx are failures, except 501: a feature that is switched off. Requests refused because of overload have their own panel and are missing here.',
       unit: 'reqps',
       queries: rates('http_request_duration_seconds_count{service="gateway"}', ['status']),
     }),
     series({
       title: 'Which share of requests fails?',
-      description: 'Normal: 0. The budget is 0.1 %. Counts 5xx without 501.',
+      description:
+        'Normal: 0. The budget is 0.1 %. Counts 5xx without 501 and without requests refused because of overload.',
       unit: 'percentunit',
       goal: { below: 0.001 },
       queries: { failed: 'gateway:failed_requests:ratio_rate5m' },

@@ -82,9 +82,9 @@ const tile = (asking: Asking & { goal: Goal }): StatPanel =>
     .colorMode(BigValueColorMode.Background)
     .reduceOptions(newest());
 
-/** A tile that is green or red by its goal, with a sparkline. */
+/** A tile that is green or red by its goal. A range query would show the last value of a series that has ended. */
 export const statusTile = (asking: Asking & { goal: Goal }): StatPanel =>
-  tile(asking).targets(promQueries(asking.queries, 'range')).span(4).height(6);
+  tile(asking).targets(promQueries(asking.queries, 'instant')).span(4).height(6);
 
 /** A tile for each query, with its name, in the full width. */
 export const statusTiles = (asking: Asking & { goal: Goal }): StatPanel =>

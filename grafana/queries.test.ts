@@ -74,7 +74,7 @@ const withoutMacros = (text: string) =>
   text
     .replaceAll('$__timeFilter(at)', "at BETWEEN now() - interval '1 h' AND now()")
     .replaceAll(
-      '$__timeGroupAlias(at, $__interval)',
+      "$__timeGroupAlias(at, '1m', 0)",
       'to_timestamp(floor(extract(epoch FROM at) / 60) * 60) AS "time"',
     );
 

@@ -11,13 +11,13 @@ export const slowLog: Board = {
   panels: [
     series({
       title: 'How many requests and queries were slow?',
-      description: `Normal: 0 or a few. ${kept}`,
+      description: `Normal: 0 or a few in a minute. ${kept}`,
       queries: {},
     })
       .datasource(logs)
       .withTarget(
         sqlQuery(
-          `SELECT $__timeGroupAlias(at, $__interval), count(*) FILTER (WHERE what = 'request') AS requests,
+          `SELECT $__timeGroupAlias(at, '1m', 0), count(*) FILTER (WHERE what = 'request') AS requests,
   count(*) FILTER (WHERE what = 'query') AS queries
 FROM (SELECT at, 'request' AS what FROM logs.slow_request WHERE $__timeFilter(at)
   UNION ALL SELECT at, 'query' FROM logs.slow_query WHERE $__timeFilter(at)) AS slow

@@ -110,7 +110,7 @@ export const targets: Board = {
     alertLights(),
     series({
       title: 'What is the burn rate of the availability budget?',
-      description: `${windows} 99.9 % of requests must succeed. Over 14.4 in the windows 1h and 5m pages immediately.`,
+      description: `${windows} 99.9 % of requests must succeed, apart from those that gateways refuse because of overload (see Gateway). Over 14.4 in the windows 1h and 5m pages immediately.`,
       goal: { below: 1 },
       queries: { '{{window}}': 'gateway:availability:burn_rate' },
     }).span(12),

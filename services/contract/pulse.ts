@@ -76,7 +76,9 @@ export const pulseReport = z.strictObject({
   routes: z.array(route).describe('Routes of the gateway in the last 5 minutes, slowest first.'),
   cache: cache.describe('Cache memory, and cache reads of the last 5 minutes.'),
   processes: z.array(processState),
-  slow: slowLog.nullable().describe('The 10 newest groups each of the last hour. null if unavailable.'),
+  slow: slowLog
+    .nullable()
+    .describe('Groups of the last hour, newest first, at most 10 in a list. null if unavailable.'),
   failed_jobs: z
     .array(failedJobGroup)
     .nullable()

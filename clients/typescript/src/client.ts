@@ -24,9 +24,9 @@ export interface ClientOptions {
   /** Called when the platform has ended the session, in the tab that notices it first: ask the user to log in. */
   onLogout?: ((reason: PlatformError) => void) | undefined;
   /** How often a request that is safe to repeat is sent again. Default: 3. */
-  retries?: number;
+  retries?: number | undefined;
   /** Default: the global `fetch`. */
-  fetch?: typeof globalThis.fetch;
+  fetch?: typeof globalThis.fetch | undefined;
 }
 
 /** Arguments of a call. The input may be left out if every part of it may. */
@@ -157,7 +157,7 @@ export function createClient({
     isLoggedIn: async (): Promise<boolean> => (await session.read()) !== undefined,
 
     /** Replaces the access token, for example after the roles of the user changed. */
-    async refresh({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
+    async refresh({ signal }: Pick<CallOptions, 'signal'> = {}): Promise<void> {
       await session.renew((await session.read())?.token ?? '', signal);
     },
 
@@ -214,7 +214,7 @@ export function createClient({
     /** Uploads an image or a PDF. Reads a stream to its end first. */
     async upload(
       data: Blob | ReadableStream<Uint8Array>,
-      { name, ...options }: CallOptions & { name?: string } = {},
+      { name, ...options }: CallOptions & { name?: string | undefined } = {},
     ): Promise<MediaFile> {
       const login = await currentLogin();
       const file = await fileOf(data, name, options.signal);

@@ -966,7 +966,7 @@ export interface Operations {
         /** Number of restarts in the last hour. */
         restarts: number;
       }>;
-      /** The 10 newest groups each of the last hour. null if unavailable. */
+      /** Groups of the last hour, newest first, at most 10 in a list. null if unavailable. */
       slow: {
         requests: Array<{
           method: string;

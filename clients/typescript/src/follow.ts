@@ -9,7 +9,7 @@ export interface FollowOptions {
   /** Default: every model that the user may list. */
   models?: readonly Model[] | undefined;
   /** Pause in ms between two calls once everything is known. Default: 5,000. */
-  intervalMs?: number;
+  intervalMs?: number | undefined;
   /** Called with each error after which `follow` tries again. */
   onError?: ((error: PlatformError) => void) | undefined;
   signal?: AbortSignal | undefined;

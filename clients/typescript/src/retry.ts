@@ -4,8 +4,6 @@ import { sleep } from './signals.ts';
 const temporaryStatuses = [0, 429, 502, 503, 504];
 const firstPauseMs = 500;
 const longestPauseMs = 30_000;
-/** Timers of more than 24 days would fire at once. */
-const longestRetryAfterS = 86_400;
 
 /** Whether the same request can succeed later. */
 export function isTemporary(error: unknown): error is PlatformError {
@@ -15,8 +13,7 @@ export function isTemporary(error: unknown): error is PlatformError {
 
 /** Returns the pause before the next try in ms: Retry-After, or longer after each failure. Random, to spread calls. */
 export function pauseAfter({ retryAfter }: PlatformError, failures: number): number {
-  if (retryAfter !== undefined)
-    return Math.min(retryAfter, longestRetryAfterS) * 1000 + Math.random() * firstPauseMs;
+  if (retryAfter !== undefined) return retryAfter * 1000 + Math.random() * firstPauseMs;
   return Math.min(firstPauseMs * 2 ** failures, longestPauseMs) * (0.5 + Math.random() / 2);
 }
 

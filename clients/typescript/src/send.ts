@@ -10,9 +10,9 @@ export interface CallOptions {
   /** The promise rejects with the signal's reason as soon as the signal fires. */
   signal?: AbortSignal | undefined;
   /** Further request headers, for example `If-Match` or an `Idempotency-Key` of your own. */
-  headers?: Record<string, string>;
+  headers?: Record<string, string> | undefined;
   /** Limit for one try in ms. Default: 30,000; for an upload and the download of a file 260,000. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
 }
 
 /** Options of one try. */

@@ -66,7 +66,12 @@ export function createSession({ storage, key, sendOnce, onLogout }: Options) {
 
   async function read(): Promise<Tokens | undefined> {
     const text = await store.getItem(key);
-    return text ? (JSON.parse(text) as Tokens) : undefined;
+    try {
+      return text ? (JSON.parse(text) as Tokens) : undefined;
+    } catch {
+      // A crash can cut off the text of a file. Users must be able to log in again.
+      return undefined;
+    }
   }
   async function readOf(login: string | undefined): Promise<Tokens | undefined> {
     const tokens = await read();

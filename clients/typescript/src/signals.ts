@@ -16,11 +16,14 @@ export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal | un
   }
 }
 
-/** Waits; rejects with the signal's reason as soon as the signal fires. */
+/** Timers of more than 24 days, also Infinity, would fire at once. */
+const dayMs = 86_400_000;
+
+/** Waits, at most a day. Rejects with the signal's reason as soon as the signal fires. */
 export async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   try {
-    await orAborted(new Promise<void>((resolve) => (timer = setTimeout(resolve, ms))), signal);
+    await orAborted(new Promise<void>((done) => (timer = setTimeout(done, Math.min(ms, dayMs)))), signal);
   } finally {
     clearTimeout(timer);
   }

@@ -18,7 +18,7 @@ export const appCode = `import { createClient, type Letter } from '@content-plat
 const platform = createClient({ url: 'https://api.example.com', storage: localStorage });
 export const letters: AsyncGenerator<Letter> = platform.list('listLetters', { state: 'open' });
 export const title: string = (await platform.read('webform', 1)).title;
-await platform.request('deleteSessions');
+await platform.request('deleteSessions', {}, { timeoutMs: undefined });
 // @ts-expect-error No such operation.
 await platform.request('nothing');
 // @ts-expect-error The input is not complete.

@@ -35,12 +35,12 @@ test('twenty refused requests of two tabs share one refresh', async () => {
   expect([...storage.values.values()]).toEqual([expect.stringContaining('"refreshToken":"r2"')]);
 });
 
-test('a storage may return undefined for a missing key', async () => {
-  const storage = newStorage();
-  storage.getItem = (key) => storage.values.get(key);
+test('a storage may return undefined, and a damaged value does not prevent a login', async () => {
+  const [storage, replies] = [newStorage(), ['{"token":"t', undefined]];
+  storage.getItem = (key) => storage.values.get(key) ?? replies.pop();
   fake = await startFake({ '/api/login': [tokens(1)] }, { storage });
-  await fake.client.login(credentials);
-  expect(await fake.client.isLoggedIn()).toBe(true);
+  expect(await fake.client.isLoggedIn()).toBe(false);
+  expect(await fake.client.login(credentials)).toMatchObject({ token: 't1' });
 });
 
 test('an expired access token is refreshed before the request', async () => {
