@@ -38,6 +38,9 @@ export interface GatewayOptions extends ObserveOptions {
   endpoints?: readonly Endpoint[];
 }
 
+/** After this number of requests in a turn of the event loop, /health waits or is refused like other paths: a flood. */
+const maxPerTurnForHealth = 32;
+
 /** Creates the context of a request. Load shedding runs earlier, so that a refusal costs little. */
 function startContext(response: GatewayResponse, startedAt: number, headers: OutgoingHttpHeaders): void {
   const id = requestId(response.req.headers['x-request-id'] as string | undefined);
@@ -76,7 +79,8 @@ export function createGateway(options: GatewayOptions) {
     corsHeaders,
     drainMs: timeouts.drain,
     // A malformed head gets its 400 even under overload, because this reply ends the connection.
-    isExempt: (request) => request.url === health.path || head.isMalformed(request),
+    isExempt: (request, begun) =>
+      head.isMalformed(request) || (request.url === health.path && begun < maxPerTurnForHealth),
     areConnectionsShared: options.trustedProxies.length > 0,
   });
   const resolve = createResolve(options.resolve);

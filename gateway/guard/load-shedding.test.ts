@@ -51,10 +51,11 @@ test('requests beyond the queue get 503 with Retry-After, all others are answere
   expect(statusesIn(received()).at(-1)).toBe(200);
 });
 
-test('requests with a body wait in the queue, and are refused like others', async () => {
-  const post =
-    'POST /api/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}';
-  await burst([post], post);
+const health = 'GET /health HTTP/1.1\r\nHost: x\r\n\r\n';
+const post =
+  'POST /api/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}';
+test.each([post, health])('a flood of %j waits in the queue, and is refused like others', async (flood) => {
+  await burst([flood], flood);
   const shed = async () => (await fixture.gateway.metrics.requestsShed.get()).values[0]!.value;
   await until('some are refused', async () => (await shed()) > 0);
 });
@@ -65,7 +66,6 @@ const slowPost =
 test('with a full queue, /health works, pages read refusals, and bodies and malformed heads end connections', async () => {
   const malformed = rawGet('Host: y\r\n') + rawGet();
   const ending = [slowPost, rawGet('Connection: close\r\n').replace('GET', 'HEAD'), malformed];
-  const health = 'GET /health HTTP/1.1\r\nHost: x\r\n\r\n';
   const { own, replies } = await burst([...ending, health, rawGet(`Origin: ${page}\r\n`)]);
   for (const { socket } of own.slice(0, 3))
     await until('the connection has ended', () => socket.readableEnded);

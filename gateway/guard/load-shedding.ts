@@ -27,8 +27,8 @@ interface LoadSheddingOptions {
   metrics: GatewayMetrics;
   corsHeaders: CorsHeaders;
   drainMs: number;
-  /** Whether a request neither waits nor is refused. */
-  isExempt: (request: GatewayRequest) => boolean;
+  /** Whether a request neither waits nor is refused, if `begun` requests have begun in this turn of the event loop. */
+  isExempt: (request: GatewayRequest, begun: number) => boolean;
   /** Whether clients share connections, as behind a proxy: then a refusal must not delay other requests. */
   areConnectionsShared: boolean;
 }
@@ -199,7 +199,7 @@ export function createLoadShedding(options: LoadSheddingOptions) {
     admit(request: GatewayRequest, response: GatewayResponse): void {
       const now = performance.now();
       const isFree = queue.length === 0 && begun < maxPerTurn;
-      if (isFree || isExempt(request)) return beginNow(response, now);
+      if (isFree || isExempt(request, begun)) return beginNow(response, now);
       if (queue.length === 0) emptyAt = now;
       if (isFull(now, resting.isLate(request.socket))) return refuse(request, response);
       queue.push({ response, arrivedAt: now });

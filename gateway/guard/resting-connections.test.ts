@@ -77,8 +77,3 @@ test('a request sent after the rest is not late', async () => {
   await until('it is read', () => late.length === 2);
   expect(late).toEqual([false, false]);
 });
-
-test('pipelined requests get all their replies', async () => {
-  client.write(request.repeat(5));
-  await until('all are read', () => late.length === 6);
-});

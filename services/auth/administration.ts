@@ -39,7 +39,7 @@ export async function removeMfa({ mfa, audit }: Stores, userId: number, by: Acto
  */
 export async function eraseUser({ users, sessions, audit }: Stores, id: number, by: Actor): Promise<void> {
   await audit.add({ ...by, event: 'user_deleted', userId: id });
-  await sessions.deleteEnded(id);
+  await sessions.deleteTokensAndEnded(id);
   // Revokes the user's access tokens. Deleting the user would delete the sessions, but not revoke the tokens.
   await sessions.endAll(id);
   await users.delete(id);

@@ -12,7 +12,7 @@ export const identityErrors = {
   identity_token_invalid: 'the ID token is malformed, expired or of another login, client or issuer',
   identity_email_missing: 'the identity service returns no usable email address',
   identity_email_taken: 'another user has the email address, and the accounts may not be linked',
-  identity_email_unverified: 'the identity service has not verified the email address of the new user',
+  identity_email_unverified: 'the identity service has not verified the email address',
   identity_user_disabled: 'the user is disabled',
 } as const;
 export type IdentityError = keyof typeof identityErrors;

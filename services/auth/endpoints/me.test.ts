@@ -49,14 +49,6 @@ test('refuses a wrong or missing password, and changes nothing', async () => {
   expect(await auth.sql(failures, person.id)).toHaveLength(1);
 });
 
-test('limits guesses of the password as those of a login', async () => {
-  const person = await auth.person();
-  for (let guess = 0; guess < 10; guess += 1)
-    expect(await remove(person, { current_password: `guess ${guess}` })).toMatchObject(refused);
-  expect((await remove(person, { current_password: 'guess' })).error?.error).toBe('rate_limited');
-  await expectUnchanged(person);
-});
-
 test('refuses if the password is changed during the request', async () => {
   const person = await auth.person();
   const reply = auth.whileHeld(

@@ -63,6 +63,13 @@ describe('the last admin', () => {
   });
 });
 
+test('deletes refresh tokens before their user, because one statement cannot delete millions', async () => {
+  const { id } = await auth.person();
+  await auth.sql(`ALTER TABLE auth.refresh_token DROP CONSTRAINT refresh_token_session_id_fkey,
+                    ADD FOREIGN KEY (session_id) REFERENCES auth.session`);
+  expect(await remove(id)).toMatchObject({ status: 204 });
+});
+
 test('adding a role, a new name or an empty change keeps the sessions', async () => {
   const { id, refreshToken } = await auth.person({}, 'sre');
   await update(id, { roles: ['user', 'sre', 'admin'], name: 'Another' });
@@ -80,6 +87,18 @@ test('a login during the removal of a role gets the remaining roles', async () =
     () => auth.logIn(email),
   );
   expect(decode(body!.token).claims['scope']).toBe('');
+});
+
+test('an admin whose sessions end meanwhile cannot undo it', async () => {
+  const { id, token: own } = await auth.person({}, 'admin');
+  const { error } = await auth.whileHeld(
+    async (query) => {
+      await query('end', 'UPDATE auth.session SET ended_at = now() WHERE user_id = $1', [id]);
+      await query('disable', 'UPDATE auth.user SET disabled = true WHERE id = $1', [id]);
+    },
+    () => auth.ask(contract.updateUser, { params: { id }, body: { disabled: false }, token: own }),
+  );
+  expect(error?.error).toBe('reauthentication_required');
 });
 
 test('refuses a weak password of a new user', async () => {

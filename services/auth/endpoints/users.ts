@@ -67,6 +67,8 @@ export function updateUser({ database }: AuthContext): Handler<typeof contract.u
     if (isSensitive) await requireRecentLogin(database.sessions, caller);
     const user = await database.transaction(async ({ users, passwordResets, sessions, audit }) => {
       const before = await lockUser(users, id);
+      // Again, because a change of the caller that this transaction waited for may have ended the caller's sessions.
+      if (isSensitive) await requireRecentLogin(sessions, caller);
       const { name = before.name, roles = before.roles, disabled = before.disabled } = body;
       const after = { ...before, name, roles, disabled };
       const details = differences(before, after);

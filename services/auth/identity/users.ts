@@ -8,8 +8,8 @@ type LinkRules = Pick<IdentitySettings, 'linkByEmail' | 'allowUnverified'>;
 
 /** Returns undefined if another user has the email. */
 async function create({ users, identities, audit }: Stores, email: string, person: Person) {
-  const { name = email, issuer } = person;
-  const user = await users.create({ email, name: name.slice(0, 200), passwordHash: null, roles: ['user'] });
+  const { name = email.slice(0, 200), issuer } = person;
+  const user = await users.create({ email, name, passwordHash: null, roles: ['user'] });
   if (!user) return undefined;
   await identities.link(person, user.id);
   await audit.add({ event: 'user_created', userId: user.id, details: { identity: issuer } });
@@ -58,13 +58,13 @@ async function createOrLink(stores: Stores, person: Person, rules: LinkRules): P
   if (email === undefined) {
     throw new IdentityFailure('identity_email_missing', 'neither the ID token nor userinfo has an email');
   }
-  if (emailVerified || rules.allowUnverified) {
-    const created = await create(stores, email, person);
-    if (created) return created;
-  } else if (!(await stores.users.findByEmail(email))) {
-    // Otherwise an attacker could create an account with a victim's email, and keep a link to it.
+  if (!emailVerified && !rules.allowUnverified) {
+    // Otherwise an attacker could create an account with a victim's email, and keep a link to it. The error is the same
+    // if a user has the email: it must not show who has an account.
     throw new IdentityFailure('identity_email_unverified', 'the provider has not verified the email');
   }
+  const created = await create(stores, email, person);
+  if (created) return created;
   if (rules.linkByEmail && emailVerified) return linkByEmail(stores, email, person);
   const reason = rules.linkByEmail ? 'the email is not verified there' : 'IDENTITY_LINK_BY_EMAIL is false';
   throw new IdentityFailure('identity_email_taken', reason);

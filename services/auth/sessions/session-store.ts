@@ -208,11 +208,18 @@ export function createSessionStore(query: Database['query']) {
     /** Call late in a transaction: it locks the revocations. */
     endAll: (userId: number) => end(userId, 'true'),
 
-    /** Deletes ended sessions in batches. There may be thousands, too many for the statement that deletes the user. */
-    deleteEnded: (userId: number) =>
-      deleteExpired(query, 'erase_sessions', 'auth.session', 'user_id = $1 AND ended_at IS NOT NULL', [
-        userId,
-      ]),
+    /**
+     * Deletes all refresh tokens and the ended sessions in batches. There may be millions, too many for the statement
+     * that deletes the user. Locks the live sessions first: a refresh locks in this order too.
+     */
+    async deleteTokensAndEnded(userId: number): Promise<void> {
+      const live = 'SELECT FROM auth.session WHERE user_id = $1 AND ended_at IS NULL FOR UPDATE';
+      await run('lock_live_sessions', live, [userId]);
+      const tokens = 'session_id IN (SELECT id FROM auth.session WHERE user_id = $1)';
+      await deleteExpired(query, 'erase_refresh_tokens', 'auth.refresh_token', tokens, [userId], 100_000);
+      const ended = 'user_id = $1 AND ended_at IS NOT NULL';
+      await deleteExpired(query, 'erase_sessions', 'auth.session', ended, [userId]);
+    },
 
     /** Returns the users with live sessions or unfinished logins that the provider's session `sid` opened. */
     async usersOfIdentitySession(issuer: string, sid: string | undefined): Promise<number[]> {
