@@ -114,12 +114,12 @@ export function createJwksClient(url: string, logger: Logger) {
     },
     async get(kid: string): Promise<KeyObject | undefined> {
       if (has(kid)) return keys.get(kid);
-      if (keys.has(kid) && isWithdrawn(kid)) return undefined;
-      // A set younger than coolDownMs has every planned key, because auth publishes it 10 minutes before it signs. The
-      // set can lack the key of `rotate-keys --now`: auth may publish the kid half a second before the set has the key.
+      // A set younger than coolDownMs has every planned key, because auth publishes it 10 minutes before it signs. Only
+      // after `rotate-keys --now` the set and the published kids can differ, for about a second: then 503, not 401.
       if (published?.has(kid) || performance.now() - fetchedAt > coolDownMs) await refresh();
-      if (!isUsable() || (!keys.has(kid) && (failing() || published?.has(kid)))) throw authUnavailable();
-      return isWithdrawn(kid) ? undefined : keys.get(kid);
+      if (has(kid)) return keys.get(kid);
+      if (!isUsable() || failing() || keys.has(kid) || published?.has(kid)) throw authUnavailable();
+      return undefined;
     },
     close(): Promise<void> {
       stopping.abort();

@@ -48,7 +48,7 @@ export function createMetrics(service: string) {
   };
   const requestDuration = create.durations(
     'http_request_duration_seconds',
-    "Time from the request's head to the end of the reply; in the gateway, a file's reply ends with its head",
+    "Time from the request's head to the end of the reply; in the gateway, files and exports end with their head",
     durationBuckets,
     'service',
     'method',

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { createLogger, createMetrics } from '@content-platform/chassis';
+import { withDatabase } from '../../test/support/connections.ts';
 import { CacheUnavailable, type CacheClearer } from './cache/index.ts';
 import { eraseRequesters, type InvalidationLog } from './invalidation-log.ts';
 import { createInvalidator } from './invalidator.ts';
@@ -20,16 +21,19 @@ const clearerWith = (clearRecord: CacheClearer['clearRecord']) => ({ clearRecord
 const requester = { source: 'http', requestedBy: 'cms' } as const;
 const count = async () => (await world.sql('SELECT FROM content.pending_clear')).length;
 
-test('carries out a request that arrives during the clear of its target', async () => {
-  await pending.add('webform', [1], requester);
+test('carries out a request that arrives during the clear of its target, although another row is locked', async () => {
+  await pending.add('webform', [1, 2], requester);
   let clears = 0;
   const clearer = clearerWith(async () => {
     if ((clears += 1) === 1) await pending.add('webform', [1], requester);
     return 0;
   });
-  await pending.carryOut(clearer);
-  expect(clears).toBe(2);
-  expect(await count()).toBe(0);
+  await withDatabase(world.databaseUrl, async (other) => {
+    await other.query('BEGIN; SELECT FROM content.pending_clear WHERE record_id = 2 FOR UPDATE');
+    await pending.carryOut(clearer);
+  });
+  expect(clears).toBe(3);
+  expect(await count()).toBe(1);
 });
 
 test('keeps clears that are refused again, and removes those on the next page', async () => {

@@ -56,8 +56,9 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
   async function removeRows(found: Row[]): Promise<void> {
     const done = found.map(({ pendingId }) => pendingId).filter((id) => carriedOut.has(id));
     if (done.length === 0) return;
-    await run('delete_pending_clears', remove, [done]);
-    carriedOut.clear();
+    const { rowCount } = await query('delete_pending_clears', remove, [done]);
+    // Otherwise rows may stay that another transaction has locked, perhaps while its commit waits for a lost standby.
+    if (rowCount === done.length) carriedOut.clear();
   }
 
   /**
@@ -69,14 +70,13 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
     const failures: unknown[] = [];
     let found: Row[] = [];
     let hasMore = true;
-    const doRowsStay = () => refused.length + failures.length > 0;
     while (hasMore) {
-      // Cleared rows are deleted. After a failure rows stay, so the next page begins after them: the clears of a lost
-      // primary must not block those of the other primaries.
-      found = await readPage(doRowsStay() ? found.at(-1)?.pendingId : undefined);
+      // Rows may stay. The clears of a lost primary must not block those of the other primaries, and rows that another
+      // transaction has locked must not be read without end. A newer request for a target has a higher id.
+      found = await readPage(found.at(-1)?.pendingId);
       await settleAll(found.map((row) => clear(clearer, row))).catch((error: unknown) => refused.push(error));
       await removeRows(found).catch((error: unknown) => failures.push(error));
-      hasMore = doRowsStay() ? found.length === pageSize : found.length > 0;
+      hasMore = refused.length + failures.length > 0 ? found.length === pageSize : found.length > 0;
     }
     if (refused.length > 0) throw refused[0];
     return failures[0];

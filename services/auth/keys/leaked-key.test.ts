@@ -30,7 +30,7 @@ beforeAll(async () => {
     isRefused: (token) =>
       verifier.verify(token).then(
         () => false,
-        (error: { error: string }) => error.error === 'invalid_token',
+        (error: Error & { error: string }) => error.error === 'invalid_token' || Promise.reject(error),
       ),
     close: () => Promise.all(closers.map((close) => close())),
   };
