@@ -36,6 +36,9 @@ function handOver([script, ...args]) {
       // With the shared compile cache a process starts in half the time.
       NODE_COMPILE_CACHE: join(root, '.local', 'compile-cache'),
       ...process.env,
+      // For another PostgreSQL: the platform's pools would use them, too.
+      PGSSLMODE: undefined,
+      PGOPTIONS: undefined,
       PATH: `${bin}${delimiter}${process.env.PATH ?? ''}`,
       BOOTSTRAP_BEGAN: String(began),
     },

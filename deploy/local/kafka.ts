@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
 import { aptInstall, canInstall } from './apt.ts';
 import { containerSpec, hasImage } from './docker.ts';
-import { findJava, mavenJars } from './maven-jars.ts';
+import { findJava, javaEnv, mavenJars } from './maven-jars.ts';
 import { freePort, HOST } from './ports.ts';
 import { Problem } from './problem.ts';
 import { lastLines, runCommand } from './run-command.ts';
@@ -20,8 +20,6 @@ const image = `apache/kafka:${kafkaJars.version}`;
 const clusterId = 'local-kafka-0000000001';
 const dataInContainer = '/var/lib/kafka/data';
 
-/** Java reads paths on its command line in the encoding of the locale, which is ASCII without a locale. */
-const environment = { LC_ALL: 'C.UTF-8' };
 /** Escapes a value of a properties file, which Java reads as ISO 8859-1. */
 const escaped = (value: unknown): string =>
   String(value).replace(/[^ -[\]-~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
@@ -124,7 +122,7 @@ async function javaKafka(context: ServerContext, java: string, port: number): Pr
   if (!existsSync(join(data, 'meta.properties'))) {
     const tool = ['-Xmx128m', ...common, 'kafka.tools.StorageTool'];
     const format = ['format', '--ignore-formatted', '-t', clusterId, '-c', properties];
-    const limits = { signal, within: 120_000, env: environment };
+    const limits = { signal, within: 120_000, env: javaEnv };
     const { code, output } = await runCommand(java, [...tool, ...format], limits);
     if (code !== 0) throw new Problem(`Kafka's data folder ${data} could not be created.`, lastLines(output));
   }
@@ -133,7 +131,7 @@ async function javaKafka(context: ServerContext, java: string, port: number): Pr
     command: java,
     args: ['-Xmx256m', ...common, 'kafka.Kafka', properties],
     cwd: folder,
-    env: () => environment,
+    env: () => javaEnv,
     ready: () => answers(`${HOST}:${port}`),
     readyWithinMs: 120_000,
     stopSignal: 'SIGTERM',

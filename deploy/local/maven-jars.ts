@@ -4,6 +4,8 @@ import { DOWNLOADS, environmentWith } from './config.ts';
 import { lastLines, onPath, runCommand } from './run-command.ts';
 
 const copyDependencies = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
+/** Java reads paths on its command line in the encoding of the locale, which is ASCII without a locale. */
+export const javaEnv = { LC_ALL: 'C.UTF-8' };
 
 /** Path of Java 17 or newer, from JAVA_HOME or PATH. */
 export async function findJava(signal: AbortSignal): Promise<string | undefined> {
@@ -39,7 +41,7 @@ export function mavenJars(name: string, pom: string, artifact: string) {
       const target = ['-DincludeScope=runtime', `-DoutputDirectory=${draft}`];
       const args = ['-q', '-B', '-f', pom, copyDependencies, ...target];
       try {
-        const { code, output } = await runCommand(maven, args, { signal, within: 170_000 });
+        const { code, output } = await runCommand(maven, args, { signal, within: 170_000, env: javaEnv });
         if (code !== 0) return `Maven could not download it (${lastLines(output, 1)[0]?.slice(0, 200)})`;
         if (!existsSync(folder)) renameSync(draft, folder);
         return undefined;

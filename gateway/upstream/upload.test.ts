@@ -120,14 +120,14 @@ test('aborts the request to the service when the client disconnects', async () =
 });
 
 test('waits for a client that sends slowly', async () => {
-  const arrived = await start({ response: 1_500 });
+  const arrived = await start({ response: 3_500 });
   const request = begin();
   const answered = answerOf(request);
   // In total longer than the limit of the service's reply.
   for (let sent = 1; sent <= 7; sent += 1) {
     request.write('chunk');
     await until('it has arrived', () => arrived.bytes === sent * 5);
-    await sleep(250);
+    await sleep(600);
   }
   request.end();
   expect(await answered).toMatchObject({ status: 200 });
@@ -137,13 +137,13 @@ test('returns 504 if the service stops reading the body', async () => {
   let service: Socket | undefined;
   const { url } = await fixture.startTcp((socket) => (service = socket.pause()));
   // More than the buffers of the connections can hold.
-  await startBefore(url, { timeouts: { response: 1_000, drain: 60_000 } }, 64 * megabyte.length);
+  await startBefore(url, { timeouts: { response: 3_000, drain: 60_000 } }, 64 * megabyte.length);
   const request = begin();
   const answered = answerOf(request);
   for (let sent = 0; sent < 60; sent += 1) request.write(megabyte);
   expect(await answered).toEqual({ status: 504, error: 'gateway_timeout' });
   expect(await fixture.upstreamErrors('media-upload')).toEqual({ timeout: 1 });
-  expect(fixture.gateway.log.join('')).toContain('nothing arrived for 1000 ms');
+  expect(fixture.gateway.log.join('')).toContain('nothing arrived for 3000 ms');
   request.destroy();
   service!.resume();
   await until('the request to the service has ended', () => service!.destroyed);
@@ -189,7 +189,7 @@ test('observes no processing time of an upload that is refused before its last b
 });
 
 test('returns 408 if the client stops sending, and aborts the request to the service', async () => {
-  const arrived = await start({ response: 1_000 });
+  const arrived = await start({ response: 3_000 });
   const request = begin();
   request.write('chunk');
   expect(await answerOf(request)).toEqual({ status: 408, error: 'request_timeout' });
@@ -200,7 +200,7 @@ test('returns 408 if the client stops sending, and aborts the request to the ser
 });
 
 test('returns 504 if the service takes too long after the last byte', async () => {
-  const arrived = await start({ response: 1_000 });
+  const arrived = await start({ response: 3_000 });
   arrived.silent = true;
   const request = begin();
   request.end('chunk');

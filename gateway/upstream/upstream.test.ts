@@ -79,7 +79,7 @@ describe('a failing service', () => {
     const { url } = await fixture.startTcp((socket) =>
       socket.once('data', () => socket.write(`${head(1000)}half`)),
     );
-    await fixture.start({ services: { auth: url }, timeouts: { response: 1_000 } });
+    await fixture.start({ services: { auth: url }, timeouts: { response: 3_000 } });
     await expect((await fixture.get()).text()).rejects.toThrow('terminated');
     expect(await fixture.upstreamErrors()).toEqual({ timeout: 1 });
   });
@@ -123,7 +123,7 @@ test('disconnects a client that does not read, and counts no service failure', a
     for (; sent < 64; sent += 1) yield Buffer.alloc(1_000_000, 'x');
   };
   fixture.upstream.answer = (_request, response) => void Readable.from(chunks()).pipe(response);
-  await fixture.start({ timeouts: { response: 1_000, idle: 2_000 } });
+  await fixture.start({ timeouts: { response: 3_000, idle: 4_500 } });
   fixture.connect().pause().write(rawGet());
   await until('its request has ended', () => fixture.gateway.log.join('').includes('"message":"request"'));
   // More than the buffers of the connections hold: the gateway must not keep the rest.
@@ -133,13 +133,13 @@ test('disconnects a client that does not read, and counts no service failure', a
 
 test('sends the complete reply to a client that pauses', async () => {
   fixture.upstream.answer = (_request, response) => void response.end(Buffer.alloc(20_000_000, 'x'));
-  await fixture.start({ timeouts: { response: 1_000, idle: 10_000 } });
+  await fixture.start({ timeouts: { response: 3_000, idle: 10_000 } });
   const socket = fixture.connect();
   let bytes = 0;
   socket.on('data', (chunk) => (bytes += chunk.length));
   socket.once('data', () => {
     socket.pause();
-    setTimeout(() => socket.resume(), 1_500);
+    setTimeout(() => socket.resume(), 3_500);
   });
   socket.write(rawGet('Connection: close\r\n'));
   await once(socket, 'close');

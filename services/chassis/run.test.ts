@@ -76,9 +76,9 @@ test('a shutdown closes idle connections without losing a request, and accepts n
   }
   busy.ask('/.well-known/jwks.json', 'X-Takes: 1000\r\n');
   await until('the request is in progress', () => output.stdout.includes('working\n'));
+  // As soon as the process says that it is stopping: after a second it closes idle connections.
+  child.stdout.once('data', () => between.ask('/nothing'));
   child.kill('SIGINT');
-  await until('the process is stopping', () => output.stdout.includes('"stopping"'));
-  between.ask('/nothing');
   const attempt = () => fetch(origin).catch(({ cause }) => cause.code as string);
   await until('new connections are refused', async () => (await attempt()) === 'ECONNREFUSED');
   expect(await isReady().catch(() => false)).toBe(false);

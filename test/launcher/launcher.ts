@@ -17,11 +17,13 @@ export const newState = (): string => mkdtempSync(join(tmpdir(), 'launcher tést
 export function launch(command: string[], env: Record<string, string | undefined>) {
   const [program = '', ...args] = command;
   const removed = { STACK_FILE: undefined, NODE_OPTIONS: undefined, JEST_WORKER_ID: undefined };
+  // A developer may have it for another database.
+  const foreign = { PGSSLMODE: 'require' };
   const child = spawn(program, args, {
     cwd: ROOT,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...removed, ...env },
+    env: { ...process.env, ...removed, ...foreign, ...env },
   });
   let text = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += String(chunk)));

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from '../../deploy/local/ports.ts';
+import { onPath } from '../../deploy/local/run-command.ts';
 import { killed } from './server.ts';
 import { until } from './wait.ts';
 
@@ -14,7 +15,7 @@ export type RedisServer = Awaited<ReturnType<typeof startOnce>>;
 type ArgumentsFor = (port: number, dir: string) => Promise<string[]>;
 
 /**
- * Starts redis-server (found on PATH); nothing is saved unless a test sends SAVE. `settings`, for example { maxmemory:
+ * Starts Redis or Valkey from PATH; nothing is saved unless a test sends SAVE. `settings`, for example { maxmemory:
  * '2mb' }, may be a function that each start attempt calls. `password` is for the test's own client.
  */
 export function startRedis(
@@ -65,7 +66,7 @@ async function startOnce(password: string | undefined, argumentsFor: ArgumentsFo
   process.once('exit', killChild);
 
   async function run(): Promise<void> {
-    child = spawn('redis-server', args, { stdio: 'ignore' });
+    child = spawn(onPath('redis-server', 'valkey-server') ?? 'redis-server', args, { stdio: 'ignore' });
     await once(child, 'spawn');
     // Another test's server may respond on this port.
     const isOurs = async () => (await admin.info('server')).includes(`process_id:${child.pid}\r`);
@@ -73,7 +74,6 @@ async function startOnce(password: string | undefined, argumentsFor: ArgumentsFo
   }
 
   const kill = () => killed(child);
-
   async function stop(): Promise<void> {
     admin.disconnect();
     await kill();

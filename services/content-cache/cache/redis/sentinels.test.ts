@@ -19,7 +19,7 @@ async function replication(...of: Parameters<typeof startReplication>): Promise<
 const addressOf = (url: string) => parseRedisUrl(url) as SentinelAddress;
 
 test('uses a promoted replica, whose entries count as absent', async () => {
-  const stores = await replication(1, { password: 'sec:ret' });
+  const stores = await replication(1, { password: 'sec:ret' }, 3_000);
   let recoveries = 0;
   const cache = await cacheAt(stores.url, { recover: async () => void (recoveries += 1) });
   expect(cache.state).toBe('usable');
@@ -84,7 +84,7 @@ test('close() ends it while the sentinels are asked', async () => {
 });
 
 test('refuses a replica that a sentinel names, even a writable replica', async () => {
-  const stores = await replication(1, { 'replica-read-only': 'no' });
+  const stores = await replication(1, { 'replica-read-only': 'no' }, 3_000);
   const [, replica] = stores.servers;
   const liar = await startSentinel([`sentinel monitor main 127.0.0.1 ${replica!.port} 9`]);
   onEnd(liar.stop);
