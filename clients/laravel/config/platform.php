@@ -7,7 +7,7 @@ return [
     'secret' => env('PLATFORM_SECRET'),
     // How changes are announced: http or kafka. Connection and name of their queue; null is the default connection.
     'via' => env('PLATFORM_VIA', 'http'),
-    'queue_connection' => env('PLATFORM_QUEUE_CONNECTION'),
+    'queue_connection' => env('PLATFORM_QUEUE_CONNECTION') ?: null,
     'queue' => env('PLATFORM_QUEUE', 'platform'),
     // The database connection "platform", unless config/database.php defines it, and the table of each model.
     'database' => ['driver' => 'pgsql', 'url' => env('PLATFORM_DATABASE_URL'), 'charset' => 'utf8'],

@@ -80,7 +80,7 @@ test.each<[string, () => Record<string, string>, RegExp]>([
   ],
   [
     'the queue driver sync',
-    () => ({ QUEUE_CONNECTION: 'sync' }),
+    () => ({ QUEUE_CONNECTION: 'sync', PLATFORM_QUEUE_CONNECTION: '' }),
     /^fail {2}Queue: The driver of the queue sync is sync\. It does not keep every job\.\n {6}Set QUEUE_CONNECTION=database or redis/m,
   ],
   [

@@ -41,6 +41,8 @@ export async function* followChanges(
   fetchChanges: (input: Input) => Promise<Output>,
   { after, models, intervalMs = usualIntervalMs, onError, signal }: FollowOptions,
 ): AsyncGenerator<FollowStep, never, undefined> {
+  /** Its length is random, so that clients do not call at the same time. */
+  const pause = () => sleep(intervalMs * (0.75 + Math.random() / 2), signal);
   let failures = 0;
   let startOver = after === undefined;
   let wasUpToDate = false;
@@ -51,6 +53,8 @@ export async function* followChanges(
     } catch (error) {
       if (isExpired(error) && after !== undefined) {
         [after, startOver] = [undefined, true];
+        // While a release adds a model, the next cursor may expire as well.
+        await pause();
         continue;
       }
       if (!isFailure(error)) throw error;
@@ -63,7 +67,7 @@ export async function* followChanges(
     if (changes.length > 0 || startOver || upToDate !== wasUpToDate)
       yield { changes, cursor, startOver, upToDate };
     [after, startOver, wasUpToDate, failures] = [cursor, false, upToDate, 0];
-    // Random, so that clients do not call at the same time.
-    await sleep(upToDate ? intervalMs * (0.75 + Math.random() / 2) : 0, signal);
+    if (upToDate) await pause();
+    else signal?.throwIfAborted();
   }
 }
