@@ -1,7 +1,7 @@
 import { barChart } from './bar-chart.ts';
 import type { CacheResult, ClearResult } from '../bench/cache/goals.ts';
 import { judge, type Result } from '../bench/gateway/goals.ts';
-import { shareInTime, type Step } from '../bench/overload/goals.ts';
+import { heaviestOf, summaryOf, type Step } from '../bench/overload/goals.ts';
 import { median } from '../bench/percentiles.ts';
 import type { Round } from '../bench/test-system.ts';
 import { round, table } from '../support/table.ts';
@@ -162,20 +162,14 @@ function overload(kept: StoredResult) {
     return `**${name}**: ${does}. Capacity: ${round(capacities[0]!)} requests a second over ${few} connections. Each load lasts ${seconds} s.\n\n${verdicts(list)}\n\n${table([head, ...rows])}`;
   });
   const rows = [{ ...loads[1]!, name: 'ours' }, ...(kept['others'] as Load[])].flatMap(({ name, steps }) =>
-    steps
-      .slice(-2)
-      .map((step) => [
-        name,
-        step.connections,
-        `${round(shareInTime(step) * 100)} %`,
-        step.seen.good?.p99 ?? 0,
-        step.seen.firstRefused?.p99 ?? 0,
-        step.seen.gaveUp + step.seen.broken,
-      ]),
+    heaviestOf(steps).map(({ connections, loads: each }) => {
+      const { inTime, p99, firstRefusal: refusal, lost } = summaryOf(each);
+      return [name, connections, `${round(inTime * 100)} %`, p99, refusal, lost];
+    }),
   );
   const head = ['gateway', 'connections', 'in time', 'p99 ms', firstRefusal, 'no reply'];
   const others =
-    '**Other gateways** at three times their capacity, with the stub service. fast-gateway has no limit for all callers together; nginx refuses above 80 % of its capacity (limit_req). Clients disconnect after 5 s.';
+    '**Other gateways** at three times their capacity, with the stub service: medians of three loads. fast-gateway has no limit for all callers together; nginx refuses above 80 % of its capacity (limit_req). Clients disconnect after 5 s.';
   return [...scenes, `${others}\n\n${table([head, ...rows])}`];
 }
 
