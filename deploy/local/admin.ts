@@ -29,7 +29,7 @@ const serviceOf = (command: string): string | undefined =>
   );
 
 /** Runs a command of a service in this process. An error sets the exit code. */
-async function runCommand(service: string, args: string[], added: Record<string, string> = {}) {
+async function runInProcess(service: string, args: string[], added: Record<string, string> = {}) {
   setEnvironment(added);
   process.argv.splice(2, Infinity, ...args);
   await import(`../../services/${service}/admin.ts`);
@@ -63,23 +63,23 @@ async function rotateStackSecret(args: string[], database: string, file: string)
 async function run(args: string[]): Promise<void> {
   const [command = 'help'] = args;
   if (command === 'help') {
-    for (const service of servicesWithCommands) await runCommand(service, ['help']);
+    for (const service of servicesWithCommands) await runInProcess(service, ['help']);
     return;
   }
   const service = serviceOf(command);
   // An unknown command needs no database.
-  if (service === undefined) return runCommand('auth', args);
+  if (service === undefined) return runInProcess('auth', args);
   const { databaseUrl } = readLauncherConfig().external;
   const file = stackFilePath();
   // Without DATABASE_URL a stack must be running: otherwise readStack throws.
   const stack = databaseUrl === undefined ? readStack(file) : readJson<Stack>(file);
   // The settings of a stack do not apply to another database, which DATABASE_URL names.
   if (!stack || (databaseUrl !== undefined && platformUrl(databaseUrl) !== stack.postgres))
-    return runCommand(service, args, { DATABASE_URL: databaseUrl! });
+    return runInProcess(service, args, { DATABASE_URL: databaseUrl! });
   const secretsFile = join(dirname(file), 'secrets.json');
   if (command === 'rotate-key-secret') return rotateStackSecret(args, stack.postgres, secretsFile);
   const secrets = readSecrets(secretsFile);
-  return runCommand(service, args, {
+  return runInProcess(service, args, {
     DATABASE_URL: stack.postgres,
     LOGS_DATABASE_URL: stack.logs,
     AUTH_INTERNAL_URL: stack.services['auth']?.internal ?? '',

@@ -36,7 +36,7 @@ function handOver([script, ...args]) {
       // With the shared compile cache a process starts in half the time.
       NODE_COMPILE_CACHE: join(root, '.local', 'compile-cache'),
       ...process.env,
-      // For another PostgreSQL: the platform's pools would use them, too.
+      // The user's settings for another PostgreSQL server would also apply to the platform's connection pools.
       PGSSLMODE: undefined,
       PGOPTIONS: undefined,
       PATH: `${bin}${delimiter}${process.env.PATH ?? ''}`,

@@ -2,10 +2,12 @@ import { models, type Model } from '@content-platform/contract';
 
 /** Accounts of a stack with demo data. Their emails and secrets are public, so use such a stack only for trials. */
 export const DEMO_PASSWORD = 'demo-password';
+/** The regular user, who owns the demo letters. The smoke test and the tour log in as this user. */
+export const DEMO_USER_EMAIL = 'user@example.com';
 export const DEMO_USERS = [
   { email: 'admin@example.com', name: 'Ada Admin', roles: ['admin'] },
   { email: 'sre@example.com', name: 'Sam Rivers', roles: ['sre'] },
-  { email: 'user@example.com', name: 'Uma User', roles: ['user'] },
+  { email: DEMO_USER_EMAIL, name: 'Uma User', roles: ['user'] },
 ] as const;
 export const DEMO_CLIENT = {
   name: 'content-server',
@@ -49,9 +51,6 @@ export const demoRecords = () =>
   models.flatMap((model) =>
     Array.from({ length: DEMO_RECORDS }, (_, n) => ({ model, id: n + 1, ...bodies[model](n + 1) })),
   );
-
-/** Email of the user who owns the demo letters. */
-export const DEMO_LETTERS_OF = 'user@example.com';
 
 const optional = (webform_id: number) => ({ webform_id, required: false });
 const required = (webform_id: number) => ({ webform_id, required: true });

@@ -39,7 +39,7 @@ async function withRedis<T>(url: string, work: (client: Redis) => Promise<T>): P
 const versionOf = (url: string): Promise<string> =>
   withRedis(url, async (client) => /redis_version:(\S+)/.exec(await client.info('server'))?.[1] ?? '');
 
-/** Creates the services' users, gives `default`, who may do everything, the password of `url`, and logs in with it. */
+/** Creates a user for each service, gives the unrestricted user `default` the password of `url` and logs in. */
 async function ensureUsers(url: string, secrets: Secrets): Promise<void> {
   const { host, password } = new URL(url);
   await withRedis(`redis://${host}`, async (client) => {

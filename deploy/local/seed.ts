@@ -8,7 +8,7 @@ import {
   DEMO_USERS,
   demoRecords,
   DEMO_LETTERS,
-  DEMO_LETTERS_OF,
+  DEMO_USER_EMAIL,
 } from './demo-data.ts';
 import { Problem } from './problem.ts';
 
@@ -56,7 +56,7 @@ async function addAccounts(database: string): Promise<number> {
     // Sequential, so that each account has the same ID in every new database.
     for (const user of DEMO_USERS) await ensureUser(accounts, { ...user, password: DEMO_PASSWORD });
     await ensureClient(accounts, DEMO_CLIENT);
-    return (await accounts.users.findByEmail(DEMO_LETTERS_OF))!.id;
+    return (await accounts.users.findByEmail(DEMO_USER_EMAIL))!.id;
   } finally {
     await accounts.close();
   }

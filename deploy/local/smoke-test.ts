@@ -5,11 +5,10 @@ import { createAccessToken, RefusedToken } from './content-server/access-token.t
 import { httpAnnouncer, kafkaAnnouncer } from './content-server/announce.ts';
 import { openRecords } from './content-server/records.ts';
 import type { Settings } from './content-server/settings.ts';
-import { DEMO_PASSWORD } from './demo-data.ts';
+import { DEMO_PASSWORD, DEMO_USER_EMAIL as email } from './demo-data.ts';
 import { Problem } from './problem.ts';
 import type { Report } from './terminal.ts';
 
-const email = 'user@example.com';
 const record: { model: Model; id: number } = { model: 'webform', id: 12 };
 const limitMs = 30_000;
 
@@ -25,14 +24,14 @@ class ChangedAccount extends Error {}
 export async function smokeTest(settings: Settings, report: Report): Promise<void> {
   const records = openRecords(settings.database);
 
-  async function step<T>(what: string, work: () => Promise<T>, saw: (result: T) => string = () => '') {
+  async function step<T>(what: string, work: () => Promise<T>, format: (result: T) => string = () => '') {
     const began = performance.now();
     const result = await work().catch((error: Error) => {
       if (error instanceof ChangedAccount) throw error;
       throw new Problem(`The smoke test failed at: ${what}: ${error.message}`);
     });
     const ms = (performance.now() - began).toFixed(0);
-    report(`  ${what.padEnd(34)} ${ms.padStart(5)} ms   ${saw(result)}`.trimEnd());
+    report(`  ${what.padEnd(34)} ${ms.padStart(5)} ms   ${format(result)}`.trimEnd());
     return result;
   }
   const logIn = (): Promise<string> => logInAsUser(settings);

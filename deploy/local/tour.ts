@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DOWNLOADS } from './config.ts';
 import { CREDENTIALS_FILE } from './content-server/settings.ts';
-import { DEMO_CLIENT, DEMO_PASSWORD, DEMO_USERS } from './demo-data.ts';
+import { DEMO_CLIENT, DEMO_PASSWORD, DEMO_USER_EMAIL, DEMO_USERS } from './demo-data.ts';
 import { identityTour } from './identity-demo/demo.ts';
 import type { Stack } from './stack-file.ts';
 
@@ -33,7 +33,7 @@ export function tour(stack: Stack, state: string, identityDemo: boolean): string
 /** Five bash commands, to paste one after the other. */
 function tourCommands({ gateway, kafka }: Stack, state: string): string[] {
   const which = state === DOWNLOADS ? '' : `STACK_FILE="${join(state, 'stack.json')}" `;
-  const body = JSON.stringify({ email: 'user@example.com', password: DEMO_PASSWORD });
+  const body = JSON.stringify({ email: DEMO_USER_EMAIL, password: DEMO_PASSWORD });
   const read = `curl -si ${gateway}/api/content/webform/12 -H "Authorization: Bearer $TOKEN"`;
   const edit = (title: string, via: string): string =>
     `${which}npm run content-server -- edit webform 12 --title "${title}" --via ${via}`;

@@ -6,7 +6,7 @@ import type { NewUser, User, UserStore } from './user-store.ts';
 /** The actor of everything that `npm run admin` does. */
 export const byCommand: Actor = { actor: 'command' };
 
-/** Call it in a transaction. Returns undefined if another user has the email. */
+/** Creates a user and the audit entry. Call it in a transaction. Returns undefined if another user has the email. */
 export async function addUser({ users, audit }: Stores, user: NewUser, by: Actor): Promise<User | undefined> {
   const created = await users.create(user);
   if (created) {
@@ -45,7 +45,7 @@ export async function eraseUser({ users, sessions, audit }: Stores, id: number, 
   await users.delete(id);
 }
 
-/** Works like `eraseUser`, but throws 409 for the last admin. */
+/** Deletes a locked user with `eraseUser`. Throws 409 for the last admin. */
 export async function removeUser(stores: Stores, user: User, by: Actor): Promise<void> {
   if (isAdmin(user)) await refuseLastAdmin(stores.users, user.id);
   await eraseUser(stores, user.id, by);

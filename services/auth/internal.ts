@@ -27,7 +27,7 @@ const userQuery = z.union([
 /** Events that another service may add, each with the name of that service. A service cannot forge other entries. */
 const writers = { letter_read: 'letters', failed_jobs_deleted: 'content-cache' } as const;
 const auditEntry = z.strictObject({
-  event: z.enum(['letter_read', 'failed_jobs_deleted']),
+  event: z.enum(Object.keys(writers) as (keyof typeof writers)[]),
   actor: z.string().regex(/^(user:[1-9]\d{0,15}|client:[a-z][a-z0-9-]{0,63})$/),
   address: z.union([z.ipv4(), z.ipv6()]),
   user_id: id.optional(),

@@ -42,8 +42,8 @@ export function createContext(deps: PulseDeps) {
     viewers: createViewers(tokens, sessions, cookie),
     checkOrigin: createOriginCheck(publicUrl),
     failedJobs,
-    /** The functions return null for an unavailable part. `jobs` reads with the viewer's token. */
-    report: {
+    /** Read the parts of a report, null for an unavailable part. `jobs` reads with the viewer's token. */
+    sources: {
       sampler,
       slow: slowLog ? optionalPart(() => slowLog.newest()) : none,
       jobs: optionalPart((token: string) => failedJobs.groups(token)),

@@ -1,7 +1,7 @@
 import { models, type PulseReport } from '@content-platform/contract';
 import { bucketsOf, countOf, p95, type Counts } from './sampling/counters.ts';
-import { countedSince, countWindowMs, gaugesOf } from './sampling/sampler.ts';
-import { measure, readsOf } from './sampling/targets.ts';
+import { countedSince, gaugesOf } from './sampling/sampler.ts';
+import { countWindowMs, measure, readsOf } from './sampling/targets.ts';
 import type { Viewer } from './access/viewers.ts';
 import type { PulseContext } from './context.ts';
 
@@ -29,7 +29,7 @@ function cacheOf(counted: Counts, lastHour: Counts) {
   });
 }
 
-export async function makeReport({ sampler, ...parts }: PulseContext['report'], { caller, token }: Viewer) {
+export async function makeReport({ sampler, ...parts }: PulseContext['sources'], { caller, token }: Viewer) {
   const [slow, jobs, receivers] = await Promise.all([
     parts.slow(),
     caller.scopes.has('jobs:manage') ? parts.jobs(token) : null,

@@ -39,7 +39,7 @@ function segmentOf(name: string, value: unknown): string {
   return encodeURIComponent(text);
 }
 
-/** Returns the request of an operation. What the path does not take is the query of a GET, else the body. */
+/** Returns the request of an operation. Fields that the path lacks become the query of a GET, otherwise the body. */
 function requestOf(base: string, { method, path, form, body: needsBody }: Operation, input: Input): HttpCall {
   const rest = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {

@@ -6,7 +6,7 @@ import { httpAnnouncer, kafkaAnnouncer } from '../../local/content-server/announ
 import { openRecords } from '../../local/content-server/records.ts';
 import type { Settings } from '../../local/content-server/settings.ts';
 import { steadyTraffic } from '../../local/content-server/traffic.ts';
-import { DEMO_CLIENT, DEMO_PASSWORD, DEMO_RECORDS } from '../../local/demo-data.ts';
+import { DEMO_CLIENT, DEMO_PASSWORD, DEMO_RECORDS, DEMO_USER_EMAIL } from '../../local/demo-data.ts';
 import { smokeTest } from '../../local/smoke-test.ts';
 import { seed } from '../../local/seed.ts';
 import { untilStopped } from '../../local/until-stopped.ts';
@@ -21,7 +21,6 @@ const DATA_FILE = '/demo/data-is-there';
 /** Marker file for the container's health check. */
 const READY_FILE = '/tmp/ready';
 
-const EMAIL = 'user@example.com';
 /** Number of records that get most of the reads, as in real traffic. */
 const FAVOURITES = 10;
 
@@ -29,7 +28,7 @@ const oneOf = (count: number): number => 1 + Math.floor(Math.random() * count);
 const anyModel = () => models[oneOf(models.length) - 1]!;
 
 async function logIn(gateway: string): Promise<string> {
-  const answer = await call(gateway, login, { body: { email: EMAIL, password: DEMO_PASSWORD } });
+  const answer = await call(gateway, login, { body: { email: DEMO_USER_EMAIL, password: DEMO_PASSWORD } });
   if (answer.error) throw new Error(`no login: ${answer.error.message}`);
   return answer.body.token;
 }

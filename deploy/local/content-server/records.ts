@@ -63,17 +63,17 @@ export function openRecords(database: string, limitMs = 15_000) {
     }
   }
 
-  async function some(sql: string, values: unknown[], missing: string): Promise<Saved[]> {
+  async function saveAll(sql: string, values: unknown[], missing: string): Promise<Saved[]> {
     const rows = await query<{ model: Model; id: string; title: string; version: string }>(sql, values);
     if (rows.length === 0) throw new Problem(missing);
     return rows.map((row) => ({ ...row, id: Number(row.id), version: Number(row.version) }));
   }
-  const one = async (...statement: Parameters<typeof some>) => (await some(...statement))[0]!;
+  const save = async (...statement: Parameters<typeof saveAll>) => (await saveAll(...statement))[0]!;
 
   return {
     /** Edits all records with these ids. @throws Problem without a change if a record does not exist */
     edit: (model: Model, ids: readonly number[], title: string): Promise<Saved[]> =>
-      some(
+      saveAll(
         `update content.${model} set title = $2 where id = any ($1)
            and cardinality($1) = (select count(*) from content.${model} where id = any ($1)) ${returnedColumns}`,
         [ids, title],
@@ -83,7 +83,7 @@ export function openRecords(database: string, limitMs = 15_000) {
       ),
     /** Uses the next free ID if none is given. @throws Problem if the ID exists */
     create: (model: Model, id: number | undefined, title: string): Promise<Saved> =>
-      one(
+      save(
         `insert into content.${model} (id, title, body)
          select coalesce($1, 1 + (select coalesce(max(id), 0) from content.${model})), $2, '{}'
          on conflict do nothing ${returnedColumns}`,
@@ -92,7 +92,7 @@ export function openRecords(database: string, limitMs = 15_000) {
       ),
     /** @throws Problem if the record does not exist */
     remove: (model: Model, id: number): Promise<Saved> =>
-      one(
+      save(
         `delete from content.${model} where id = $1 ${returnedColumns}`,
         [id],
         `${model} ${id} was not found.`,

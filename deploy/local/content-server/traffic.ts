@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Calls `work` `rate` times a second, for `seconds` or until `signal` aborts. Resolves when all calls have ended. */
+/** Calls `work` `rate` times a second for `seconds`, or until `signal` aborts. Waits for all calls; times in ms. */
 export async function steadyTraffic(
   rate: number,
   seconds: number,
@@ -29,6 +29,5 @@ export async function steadyTraffic(
   await Promise.all(all);
   took.sort((a, b) => a - b);
   const [median = 0, slowest = 0] = [took[Math.floor(took.length / 2)], took.at(-1)];
-  // Times in ms.
   return { done: took.length, failures, median, slowest, elapsed: performance.now() - start };
 }

@@ -6,7 +6,7 @@ import { Problem } from '../problem.ts';
 import type { ProcessSpec } from '../supervised.ts';
 
 /** Client registration of the platform at the demo identity service. */
-export const DEMO_CLIENT = { id: 'content-platform', secret: 'demo-identity-secret' };
+export const PLATFORM_CLIENT = { id: 'content-platform', secret: 'demo-identity-secret' };
 
 /** Offset from the gateway's port to the port of the demo identity service. */
 const portOffset = 9;
@@ -36,8 +36,8 @@ export async function prepareIdentityDemo(gatewayPort: number) {
   /** Settings of the auth service for the demo identity service. */
   const environment = {
     IDENTITY_ISSUER: issuer,
-    IDENTITY_CLIENT_ID: DEMO_CLIENT.id,
-    IDENTITY_CLIENT_SECRET: DEMO_CLIENT.secret,
+    IDENTITY_CLIENT_ID: PLATFORM_CLIENT.id,
+    IDENTITY_CLIENT_SECRET: PLATFORM_CLIENT.secret,
     IDENTITY_NAME: 'identity',
     IDENTITY_RETURN_TO: returnTo,
     IDENTITY_LINK_BY_EMAIL: 'true',

@@ -1,7 +1,8 @@
 // Demo identity service of `IDENTITY_DEMO=1 npm start`. Usage: node main.ts <port> <redirect URI of the platform>
 import { createServer } from 'node:http';
+import { DEMO_USER_EMAIL } from '../demo-data.ts';
 import { HOST } from '../ports.ts';
-import { DEMO_CLIENT } from './demo.ts';
+import { PLATFORM_CLIENT } from './demo.ts';
 import { createIdentityProvider, type Person } from './provider.ts';
 
 /** An existing user, a new user, and a person with an unverified email. */
@@ -9,7 +10,7 @@ const people: readonly Person[] = [
   {
     subject: 'uma',
     name: 'Uma User',
-    email: 'user@example.com',
+    email: DEMO_USER_EMAIL,
     emailVerified: true,
     suborgs: ['north', 'south'],
   },
@@ -31,5 +32,5 @@ const people: readonly Person[] = [
 
 const [port = '', redirectUri = ''] = process.argv.slice(2);
 const issuer = `http://${HOST}:${port}`;
-const client = { ...DEMO_CLIENT, redirectUri };
+const client = { ...PLATFORM_CLIENT, redirectUri };
 createServer(createIdentityProvider({ issuer, client, people })).listen(Number(port), HOST);

@@ -35,13 +35,13 @@ const options = {
   name: { type: 'string' },
   role: { type: 'string', multiple: true },
 } as const;
-const wanted = z
+const optionsForm = z
   .object({ email, name, role: roles })
   .transform(({ role, ...user }) => ({ ...user, roles: role }));
 
 /** Runs `create-user --email E --name N [--role R]…`; reads the password from stdin. */
 export const createUser: Command = async (args, context) => {
-  const user = parseArgument('--', wanted, parseArgs({ args, options }).values);
+  const user = parseArgument('--', optionsForm, parseArgs({ args, options }).values);
   const { minLength, blocklist } = readPasswordConfig();
   const policy = createPasswordPolicy(minLength, blocklist);
   const password = parseArgument('The password', newPassword, await readPassword(context));
@@ -54,7 +54,7 @@ export const createUser: Command = async (args, context) => {
 
 const hashMessage = 'must be bcrypt of cost 4 to 12, or argon2id of at most 64 MiB in 4 passes';
 const password_hash = z.string(hashMessage).refine(isSupported, hashMessage);
-const imported = z
+const lineForm = z
   .strictObject({ email, name, password_hash, roles })
   .transform(({ password_hash: passwordHash, ...user }): NewUser => ({ ...user, passwordHash }));
 
@@ -65,7 +65,7 @@ function parseLine(line: string, where: string): NewUser {
   } catch {
     throw new CommandError(`${where}: must be JSON`);
   }
-  return parseArgument(`${where}: `, imported, value);
+  return parseArgument(`${where}: `, lineForm, value);
 }
 
 /** Runs `import-users`; reads one JSON user per line of stdin and imports all users or none. */

@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { calculateJwkThumbprint } from 'jose';
 import { ConfigError } from '@content-platform/chassis';
 import { retentionSeconds } from '../access-tokens.ts';
+import { byCommand } from '../administration.ts';
 import type { AuthDatabase } from '../stores.ts';
 import { seal, unseal } from './sealing.ts';
 import type { NewSigningKey, StoredSigningKey } from './signing-key-store.ts';
@@ -78,8 +79,7 @@ export async function rotateSigningKey(
     const key = await generate(secret);
     const signsFrom = await signingKeys.add(key, signingKeyTimes.ahead);
     const { kid } = key.publicJwk;
-    const details = { kid, signs_from: signsFrom };
-    await audit.add({ event: 'signing_key_rotated', actor: 'command', details });
+    await audit.add({ ...byCommand, event: 'signing_key_rotated', details: { kid, signs_from: signsFrom } });
     const publishedUntil = new Date(signsFrom.getTime() + retentionSeconds * 1000);
     return { kid, signsFrom, replaced: newest.kid, publishedUntil };
   });
@@ -95,7 +95,7 @@ export async function replaceSigningKeys(database: Pick<AuthDatabase, 'transacti
     if (newest) await unsealPrivateKey(newest, secret);
     await signingKeys.deleteAll();
     await signingKeys.add(key, 0);
-    await audit.add({ event: 'signing_key_rotated', actor: 'command', details: { kid, now: true } });
+    await audit.add({ ...byCommand, event: 'signing_key_rotated', details: { kid, now: true } });
   });
   return kid;
 }
@@ -129,7 +129,7 @@ export async function rotateKeySecret(
     }
     for (const [index, old] of all.entries())
       await secrets.updateSealed({ ...old, sealed: await seal(plain[index]!, next, old.context) });
-    await audit.add({ event: 'key_secret_rotated', actor: 'command', details: { sealed: all.length } });
+    await audit.add({ ...byCommand, event: 'key_secret_rotated', details: { sealed: all.length } });
     return all.length;
   });
 }

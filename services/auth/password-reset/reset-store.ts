@@ -1,7 +1,7 @@
 import { deleteExpired, statements, type Database } from '@content-platform/chassis';
 
 /** Time in which the link in a mail must be used. */
-const tokenMinutes = 30;
+export const tokenMinutes = 30;
 /**
  * Maximum number of mails to a user in a day. Requests from networks where the user has logged in are counted apart
  * from all others, because strangers can use up the mails for the others.

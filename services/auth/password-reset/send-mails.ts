@@ -3,7 +3,7 @@ import { decrypt } from '../keys/sealing.ts';
 import type { Mails } from '../metrics.ts';
 import type { AuthDatabase } from '../stores.ts';
 import { isRefusal, type Mailer } from './mailer.ts';
-import type { DueMail } from './reset-store.ts';
+import { type DueMail, tokenMinutes } from './reset-store.ts';
 
 /** The associated data of an encrypted token. */
 export const tokenContext = 'password reset';
@@ -31,7 +31,7 @@ organisation: choose this login in the app.
 `;
   return `${reason}
 
-Open this link to choose a new password. It works once, until 30 minutes
+Open this link to choose a new password. It works once, until ${tokenMinutes} minutes
 after your request:
 
 ${link}

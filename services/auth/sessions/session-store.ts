@@ -234,7 +234,7 @@ export function createSessionStore(query: Database['query']) {
       return [...new Set(opened.map(({ id }) => id))];
     },
 
-    /** Ends the users' sessions of this provider: of its session `sid` or of an unknown one; without `sid`, all. */
+    /** Ends the users' sessions of this provider whose `sid` is this one or is not stored; without `sid`, all. */
     endOfIdentity(userIds: readonly number[], issuer: string, sid: string | undefined) {
       const ofSid = '($3::text IS NULL OR identity_sid IS NULL OR identity_sid = $3)';
       return end(userIds, `identity_issuer = $2 AND ${ofSid}`, issuer, sid ?? null);

@@ -27,7 +27,7 @@ const limits = {
   account: { network: 10, site: 30, allNetworks: 100 },
   /** Failures of all accounts from one network, and from one site. */
   all: { network: 200, site: 600 },
-  /** Failures of an account from a network that has a session of it. */
+  /** Failures of an account from a known network (`Attempt.isKnown`). */
   known: 100,
 };
 
@@ -38,7 +38,7 @@ interface Attempt {
   /** Identifies the account regardless of how its name was typed, even if it does not exist. */
   account: string;
   address: string;
-  /** Returns whether the account has a session from this network (CIDR). Called only if the attempt has to wait. */
+  /** Returns whether the account has a live session or recent token from this network (CIDR). Called during a wait. */
   isKnown(network: string): Promise<boolean>;
   /** Time in ms for which failures from all networks together, and from a known one, count; default: the backoff's. */
   windowMs?: number;
@@ -59,7 +59,7 @@ function tooMany(waitMs: number): HttpError<'rate_limited'> {
  * - An attempt is counted as a failure before its check, so that simultaneous attempts cannot exceed a limit. An error
  *   of the check is not a failure.
  * - From the limit on, each failure starts a wait, which doubles from 1 s to 15 min. During a wait nothing is checked.
- * - Failures expire 15 min after the first one, or after the last wait. A success resets those of the account there.
+ * - Failures expire 15 min after the first one or the last wait. A success resets those of the account in its network.
  * - A known network may try during a wait, so that others in the network cannot lock the owner out. It has its own
  *   limit, and its wrong attempts get the same reply.
  * - Failures from all networks together make unknown networks wait for at most a minute.

@@ -75,7 +75,7 @@ test('each process counts in memory while Redis is unavailable', async () => {
   await failTimes(10, throttle, here);
   expect(await attempt(throttle, here)).toBe('limited');
   expect(await attempt(throttle, here, true, true)).toBe('ok');
-  expect(log.join('')).toContain('guesses are counted in this process');
+  expect(log.join('')).toContain('this process counts failed logins in memory');
 });
 
 test('while Redis hangs at most one attempt a second waits for it, and afterwards Redis counts again', async () => {
@@ -121,7 +121,7 @@ test('a cluster keeps all keys of an attempt in one slot', async () => {
       expect(await attempt(throttle, `192.0.3.${n}`)).toBe('limited');
       expect(await attempt(throttle, `192.0.3.${n}`, true, true)).toBe('ok');
     }
-    expect(log.join('')).not.toContain('guesses are counted in this process');
+    expect(log.join('')).not.toContain('this process counts failed logins in memory');
   } finally {
     connections.pop()!.disconnect();
     await cluster.stop();

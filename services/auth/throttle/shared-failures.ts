@@ -67,7 +67,7 @@ function createRedisFailures(redis: RedisClient): UpdateFailures {
 export function createSharedFailures(redis: RedisClient, logger: Logger): UpdateFailures {
   const updateRedis = createRedisFailures(redis);
   const updateMemory = createMemoryFailures();
-  const breaker = createBreaker(logger, 'guesses are counted in this process: Redis does not count them');
+  const breaker = createBreaker(logger, 'Redis unavailable; this process counts failed logins in memory');
 
   return async (keys, change) => {
     if (!breaker.allows()) return updateMemory(keys, change);

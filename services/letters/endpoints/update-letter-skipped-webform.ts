@@ -24,7 +24,7 @@ function webformOf(letter: Letter, id: number): Letter['webforms'][number] {
   throw invalidFields([{ path: 'body.webform_id', message: `Letter ${letter.id} has no webform ${id}.` }]);
 }
 
-/** Returns the change to make; undefined: the webform is already so. Throws 422 for a required webform. */
+/** Returns the change to make; undefined: the request changes nothing. Throws 422 for a required webform. */
 function changeOf(letter: Letter, { webform_id, skipped, reason: given }: SkipRequest): Change | undefined {
   const webform = webformOf(letter, webform_id);
   if (!skipped) {

@@ -82,11 +82,11 @@ function accepted(outcome: Outcome): Processed {
 }
 
 function newFile(userId: number, { checksum, bytes, name }: ReceivedFile, outcome: Processed): NewFile {
-  const sides = { width: null, height: null };
+  const noSize = { width: null, height: null };
   const { width, height, placeholder, variants } =
     outcome.kind === 'image'
       ? outcome
-      : { ...sides, placeholder: null, variants: [{ name: 'original' as const, ...sides, bytes }] };
+      : { ...noSize, placeholder: null, variants: [{ name: 'original' as const, ...noSize, bytes }] };
   return {
     userId,
     object: randomUUID(),

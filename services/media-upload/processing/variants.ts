@@ -14,7 +14,7 @@ interface Pixels {
 /** Thrown if the file cannot be decoded. */
 export class Unreadable extends Error {}
 
-const from = ({ data, info: { width, height, channels } }: Pixels): Sharp =>
+const toSharp = ({ data, info: { width, height, channels } }: Pixels): Sharp =>
   sharp(data, { raw: { width, height, channels } });
 
 type Sides = Pick<OutputInfo, 'width' | 'height'>;
@@ -56,13 +56,13 @@ async function decode(file: Buffer, mime: string, side: number, whole: Sides): P
 }
 
 async function write(image: Pixels, folder: string, name: ImageVariant): Promise<CreatedVariant> {
-  const { width, height, size } = await from(image).webp().toFile(join(folder, name));
+  const { width, height, size } = await toSharp(image).webp().toFile(join(folder, name));
   return { name, width, height, bytes: size };
 }
 
 /** ThumbHash accepts up to 100 pixels per side. */
 async function placeholderOf(image: Pixels): Promise<string> {
-  const { data, info } = await pixels(fit(from(image), 100, image.info).ensureAlpha());
+  const { data, info } = await pixels(fit(toSharp(image), 100, image.info).ensureAlpha());
   return Buffer.from(rgbaToThumbHash(info.width, info.height, data)).toString('base64');
 }
 
@@ -75,8 +75,8 @@ export async function makeVariants(
   // The sides of the upright image.
   const { autoOrient: whole } = await sharp(file).metadata();
   const large = await decode(file, mime, sides.large, whole);
-  const medium = await pixels(fit(from(large), sides.medium, whole));
-  const thumb = await pixels(fit(from(medium), sides.thumb, whole));
+  const medium = await pixels(fit(toSharp(large), sides.medium, whole));
+  const thumb = await pixels(fit(toSharp(medium), sides.thumb, whole));
   return {
     kind: 'image',
     mime,

@@ -48,7 +48,7 @@ const exitLimitMs = 5_000;
 
 const forkOptions = {
   execArgv: [],
-  // Without our environment a compromised decoder finds no URLs or passwords in its own. What it finds elsewhere is in
+  // Does not inherit our variables: a compromised decoder could read their URLs and passwords. For other secrets see
   // docs/guides/uploads.md#decoders-and-secrets. glibc keeps a heap for each thread; two are enough for one image at a
   // time. With fixed thresholds glibc returns the memory of large images.
   env: { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '262144', MALLOC_TRIM_THRESHOLD_: '262144' },

@@ -6,15 +6,15 @@ import { overviewPage } from '../pages/overview.ts';
 import { isBrowser, page, withPages } from '../pages/send.ts';
 import { makeReport } from '../report.ts';
 
-export function pulse({ viewers, links, report: deps }: PulseContext): Handler<typeof contract.pulse> {
+export function pulse({ viewers, links, sources }: PulseContext): Handler<typeof contract.pulse> {
   return withPages<typeof contract.pulse>(contract.pulse, async (call) => {
     const viewer = await viewers(call);
-    const report = await makeReport(deps, viewer);
+    const report = await makeReport(sources, viewer);
     if (!isBrowser(call.header)) return { status: 200, body: report, headers: { Vary: 'Accept' } };
     const { job, outcome } = call.query;
     const content = overviewPage({
       report,
-      samples: deps.sampler.samples(),
+      samples: sources.sampler.samples(),
       links,
       mayRetry: viewer.caller.scopes.has('jobs:manage'),
       retried: job !== undefined && outcome !== undefined ? { job, outcome } : undefined,

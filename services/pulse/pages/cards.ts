@@ -35,10 +35,10 @@ export function routesCard({ routes }: PulseReport): Html {
   return card('routes', 'Routes', 'At the gateway in the last 5 minutes, slowest first.', body);
 }
 
-function traceLink(id: string, traceId: string | null, traces: string | undefined): Content {
+function traceLink(id: string, traceId: string | null, jaeger: string | undefined): Content {
   if (traceId === null) return '–';
   const short = html`<code>${traceId.slice(0, 8)}</code>`;
-  return traces ? html`<a id="${id}" href="${traces}/trace/${traceId}">${short}</a>` : short;
+  return jaeger ? html`<a id="${id}" href="${jaeger}/trace/${traceId}">${short}</a>` : short;
 }
 
 /** Maximum number of rows on the page; the JSON report has more. */
@@ -53,26 +53,26 @@ type Slow = NonNullable<PulseReport['slow']>;
 const slowFigures = (
   group: Slow['requests'][number] | Slow['queries'][number],
   id: string,
-  traces: string | undefined,
-) => [group.count, ms(group.slowest_ms), timeOfDay(group.newest_at), traceLink(id, group.trace_id, traces)];
+  jaeger: string | undefined,
+) => [group.count, ms(group.slowest_ms), timeOfDay(group.newest_at), traceLink(id, group.trace_id, jaeger)];
 
-export function slowRequestsCard({ slow }: PulseReport, traces: string | undefined): Html {
+export function slowRequestsCard({ slow }: PulseReport, jaeger: string | undefined): Html {
   const rows = slow?.requests
     .slice(0, maxSlowRows)
     .map((group, index) => [
       html`<code>${group.method} ${group.route}</code>`,
-      ...slowFigures(group, `request-trace-${index}`, traces),
+      ...slowFigures(group, `request-trace-${index}`, jaeger),
     ]);
   const body = rows ? table('slow-requests', slowColumns('Route'), rows, 'None.') : notAvailable;
   return card('slow-requests', 'Slow requests', 'From the last hour, newest first.', body);
 }
 
-export function slowQueriesCard({ slow }: PulseReport, traces: string | undefined): Html {
+export function slowQueriesCard({ slow }: PulseReport, jaeger: string | undefined): Html {
   const rows = slow?.queries
     .slice(0, maxSlowRows)
     .map((group, index) => [
       html`<span>${group.service}</span> <code class="statement">${group.statement}</code>`,
-      ...slowFigures(group, `query-trace-${index}`, traces),
+      ...slowFigures(group, `query-trace-${index}`, jaeger),
     ]);
   const body = rows ? table('slow-queries', slowColumns('Query'), rows, 'None.') : notAvailable;
   return card('slow-queries', 'Slow queries', 'From the last hour, newest first.', body);

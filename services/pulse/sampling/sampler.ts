@@ -2,13 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Target } from '@content-platform/contract';
 import { gauge, sum, type Counts } from './counters.ts';
 import { processesAt, scrape, type Scrape } from './scrape.ts';
-import { measure } from './targets.ts';
+import { countWindowMs, measure } from './targets.ts';
 import { watchAddresses, type WatchedProcess } from './watched-process.ts';
 
 const intervalMs = 5_000;
 /** The samples of an hour. */
 const maxSamples = 720;
-export const countWindowMs = 300_000;
 
 /** The result of one round of scraping all processes. */
 export interface Sample {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { countedSince, countWindowMs, type Gauges } from './sampler.ts';
-import { measure } from './targets.ts';
+import { countedSince, type Gauges } from './sampler.ts';
+import { countWindowMs, measure } from './targets.ts';
 
 const at = 1_000_000;
 const well: Gauges = {

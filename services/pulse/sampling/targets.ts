@@ -2,6 +2,8 @@ import { minRequests, pathsWithOwnLimit, targetGoals, type Target } from '@conte
 import { bucketsOf, countOf, p95, type Counts } from './counters.ts';
 import type { Gauges } from './sampler.ts';
 
+/** Time before a sample over which requests and reads are counted. */
+export const countWindowMs = 300_000;
 const notJudged = new Set(pathsWithOwnLimit);
 
 /** With fewer reads most of them are first reads, which miss. */

@@ -1,11 +1,10 @@
 import type { PulseReport } from '@content-platform/contract';
 import { countersOf, gauge, increase, type Counts } from './counters.ts';
 import type { Scrape } from './scrape.ts';
+import { countWindowMs } from './targets.ts';
 
 const cpuWindowMs = 60_000;
 const restartWindowMs = 3_600_000;
-/** Equals countWindowMs of sampler.ts: all counts of a process that started within it are new. */
-const youngMs = 300_000;
 const nothing: Counts = new Map();
 
 type ProcessState = PulseReport['processes'][number];
@@ -19,10 +18,10 @@ export function watchProcess(address: string, watchedSince: number) {
   let cpu: { at: number; seconds: number }[] = [];
   let restarts: number[] = [];
 
-  /** Returns the counters to subtract; undefined: unknown, as the process was running before it was watched. */
+  /** Returns the counters to subtract: none for a new process; undefined: unknown, as it ran before it was watched. */
   function baseline(started: number, at: number): Counts | undefined {
     if (started === startedAt) return counters;
-    return started >= Math.min(watchedSince, at - youngMs) ? nothing : undefined;
+    return started >= Math.min(watchedSince, at - countWindowMs) ? nothing : undefined;
   }
 
   function cpuSince(at: number, seconds: number): number | null {
@@ -71,7 +70,7 @@ export function watchAddresses() {
   const watched = new Map<string, { process: WatchedProcess; at: number }>();
   /** Returns the processes at these addresses, at `now` (ms). */
   return (addresses: readonly string[], now: number): WatchedProcess[] => {
-    for (const [address, { at }] of watched) if (at < now - youngMs) watched.delete(address);
+    for (const [address, { at }] of watched) if (at < now - countWindowMs) watched.delete(address);
     return addresses.map((address) => {
       const process = watched.get(address)?.process ?? watchProcess(address, now);
       watched.set(address, { process, at: now });
