@@ -38,7 +38,7 @@ export interface GatewayOptions extends ObserveOptions {
   endpoints?: readonly Endpoint[];
 }
 
-/** After this number of requests in a turn of the event loop, /health waits or is refused like other paths: a flood. */
+/** Load shedding exempts /health up to this number of requests in a turn of the event loop: more could be a flood of it. */
 const maxPerTurnForHealth = 32;
 
 /** Creates the context of a request. Load shedding runs earlier, so that a refusal costs little. */

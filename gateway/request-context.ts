@@ -10,7 +10,7 @@ export interface RequestContext {
   span: Span | undefined;
   /** performance.now() when the head was read. */
   startedAt: number;
-  /** Headers of every reply, also of an error. Names that services may send, too, are in lower case, like theirs. */
+  /** Headers of every reply, also of an error. Names that services also send are in lower case: theirs replace these. */
   replyHeaders: OutgoingHttpHeaders;
   /** The client's IP address in canonical form; IPv4 addresses are not written as IPv6. */
   address: string;

@@ -76,8 +76,8 @@ export function securityHeaders(publicUrl: string, includeSubDomains: boolean): 
   return headers;
 }
 
-const exposed = 'Content-Disposition, Content-Range, ETag, Retry-After, X-Cache, X-Request-Id';
-const common = ['Authorization', 'Content-Type', 'X-Request-Id'];
+const exposedHeaders = 'Content-Disposition, Content-Range, ETag, Retry-After, X-Cache, X-Request-Id';
+const commonRequestHeaders = ['Authorization', 'Content-Type', 'X-Request-Id'];
 const preflightSeconds = '600';
 
 /** Returns the headers that let the request's page read the reply; undefined if its origin is not allowed. */
@@ -88,7 +88,7 @@ export function createCorsHeaders(origins: readonly string[]): CorsHeaders {
   return ({ headers: { origin } }) =>
     origin === undefined || !allowed.has(origin)
       ? undefined
-      : { 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': exposed };
+      : { 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': exposedHeaders };
 }
 
 /** Lets pages of allowed origins call the API, and answers preflights. No credentials: tokens are in Authorization. */
@@ -108,7 +108,7 @@ export function cors(headersFor: CorsHeaders, allowlist: Allowlist): Step {
     response.writeHead(204, {
       ...replyHeaders,
       'Access-Control-Allow-Methods': [...methods.keys()].join(', '),
-      'Access-Control-Allow-Headers': [...new Set([...common, ...endpointHeaders])].join(', '),
+      'Access-Control-Allow-Headers': [...new Set([...commonRequestHeaders, ...endpointHeaders])].join(', '),
       'Access-Control-Max-Age': preflightSeconds,
     });
     response.end();

@@ -14,7 +14,7 @@ const minQueue = 64;
 /** A queue that was empty within the last `burstMs` may be this long: a process that got no CPU then catches up. */
 const burstQueue = 400;
 const burstMs = 1_000;
-/** The rate at which requests leave the queue, per ms: its value before the first measurement. */
+/** Rate at which requests leave the queue, in requests per ms, that is assumed before the first measurement. */
 const firstRate = 2;
 /** The rate is a moving average of measurements that take this long. */
 const measureMs = 100;
@@ -65,7 +65,7 @@ const checkIntervalMs = 10;
 const wakeShare = 1 / 2;
 /** A late request waited unread for a whole rest. It is refused if the queue exceeds this share of its limit. */
 const lateShare = 1 / 4;
-/** Connections that are read again in one check. */
+/** Maximum number of connections that are read again in one check. */
 const maxPerCheck = 40;
 
 /** A connection, and performance.now() at which it is read again. */
@@ -137,8 +137,8 @@ export function createRestingConnections(room: () => number) {
 
 /**
  * Keeps replies in time under overload: few requests begin in each turn of the event loop, and others wait, the oldest
- * first. If the queue is full, a request is refused without further checks and its connection rests. Refusing every
- * request at once would use the whole core: a refusal costs at least a third of an answer.
+ * first. If the queue is full, a request is refused without further checks. Its connection then rests: a refusal costs at
+ * least a third of an answer, so refusing clients that retry immediately would use the whole core.
  */
 export function createLoadShedding(options: LoadSheddingOptions) {
   const { begin, metrics, corsHeaders, drainMs, isExempt, areConnectionsShared } = options;

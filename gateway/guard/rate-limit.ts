@@ -23,7 +23,7 @@ export interface RateLimits {
 /** Limit of invalid tokens per IP address. It is high, because a whole office may share one IP address. */
 const badTokens: RateLimit = { requests: 300, seconds: 60 };
 
-/** A fifth of maxRequests in app.ts, so that a single caller cannot fill the queue of a service. */
+/** Requests in flight of one caller: about a fifth of maxRequests in app.ts, so that no caller fills a service's queue. */
 export const maxInFlight = 100;
 
 /** Counts one more request of `subject`; returns the ms until the next is allowed if this exceeds the limit. */

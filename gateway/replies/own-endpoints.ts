@@ -7,8 +7,8 @@ import type { GatewayResponse, Step } from '../request-context.ts';
 import type { Refuse } from './errors.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 
-const ours = (name: string) => readFileSync(new URL(`docs/${name}`, import.meta.url));
-const swagger = (name: string) => readFileSync(new URL(import.meta.resolve(`swagger-ui-dist/${name}`)));
+const readDocsFile = (name: string) => readFileSync(new URL(`docs/${name}`, import.meta.url));
+const readSwagger = (name: string) => readFileSync(new URL(import.meta.resolve(`swagger-ui-dist/${name}`)));
 
 /** Creates the handler that returns this content, or 304 if the client has the current version. */
 function serve(type: string, content: string | Buffer, headers: Record<string, string> = {}): RequestHandler {
@@ -16,7 +16,7 @@ function serve(type: string, content: string | Buffer, headers: Record<string, s
   const etag = etagOf(body);
   return (request, response) => {
     response.set({ 'Cache-Control': 'public, no-cache', ETag: etag, ...headers });
-    // The rest of a file takes as long as the client's network.
+    // Ends the measured time: how long the file takes depends on the client's network.
     response.locals['answeredAt'] = performance.now();
     if (matchesIfNoneMatch(request.headers['if-none-match'], etag)) response.status(304).end();
     else response.set({ 'Content-Type': type, 'Content-Length': String(body.length) }).end(body);
@@ -44,15 +44,15 @@ function createDocuments(publicUrl: string): Record<string, RequestHandler> {
   const json = (value: unknown) => serve('application/json; charset=utf-8', JSON.stringify(value));
   const script = 'text/javascript; charset=utf-8';
   const assets = new Map<string, RequestHandler>([
-    ['start.js', serve(script, ours('start.js'))],
-    ['swagger-ui-bundle.js', serve(script, swagger('swagger-ui-bundle.js'))],
-    ['swagger-ui.css', serve('text/css; charset=utf-8', swagger('swagger-ui.css'))],
-    ['favicon-32x32.png', serve('image/png', swagger('favicon-32x32.png'))],
+    ['start.js', serve(script, readDocsFile('start.js'))],
+    ['swagger-ui-bundle.js', serve(script, readSwagger('swagger-ui-bundle.js'))],
+    ['swagger-ui.css', serve('text/css; charset=utf-8', readSwagger('swagger-ui.css'))],
+    ['favicon-32x32.png', serve('image/png', readSwagger('favicon-32x32.png'))],
   ]);
   return {
     openapiDocument: json(openapi(publicUrl)),
     asyncapiDocument: json(asyncapi()),
-    docs: serve('text/html; charset=utf-8', ours('index.html'), {
+    docs: serve('text/html; charset=utf-8', readDocsFile('index.html'), {
       'Content-Security-Policy': pagePolicy(publicUrl),
     }),
     docsAsset(request, response, next) {

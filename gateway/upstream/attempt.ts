@@ -130,7 +130,7 @@ function passHeaders(attempt: Attempt, status: number, headers: IncomingHttpHead
   }
   attempt.state = 'replying';
   const reply = context.endpoint?.responses[status];
-  // The rest of a file or an export takes as long as the client's network.
+  // Ends the measured time: how long a file or an export takes depends on the client's network.
   if (reply?.contentType || reply?.isStreamed) context.answeredAt = performance.now();
   timer.refresh();
   return true;

@@ -45,7 +45,7 @@ export type RequestHeaders = (
   trace?: Record<string, string>,
 ) => IncomingHttpHeaders;
 
-/** @param host of the service @param publicUrl the URL at which clients reach the gateway */
+/** Creates the function for the service at `host`. `publicUrl`: the URL at which clients reach the gateway. */
 export function createRequestHeaders(host: string, publicUrl: string): RequestHeaders {
   const { protocol, host: publicHost } = new URL(publicUrl);
   return (headers, { address, requestId, body, endpoint }, trace = {}) => {

@@ -31,7 +31,7 @@ const keySet = z.object({
 });
 
 const keysTimeoutMs = 2_000;
-/** Shorter than later ones, because the process is not ready until it has the keys and the revocations. */
+/** Shorter than `keysTimeoutMs`, because the process is not ready until it has the keys and the revocations. */
 const firstKeysTimeoutMs = 1_000;
 const firstRetryMs = 50;
 
@@ -114,7 +114,7 @@ export function createJwksClient(url: string, logger: Logger) {
     },
     async get(kid: string): Promise<KeyObject | undefined> {
       if (has(kid)) return keys.get(kid);
-      // A set younger than coolDownMs has every planned key, because auth publishes it 10 minutes before it signs. Only
+      // A set younger than coolDownMs has every planned key: auth publishes a key 10 minutes before it signs with it. Only
       // after `rotate-keys --now` the set and the published kids can differ, for about a second: then 503, not 401.
       if (published?.has(kid) || performance.now() - fetchedAt > coolDownMs) await refresh();
       if (has(kid)) return keys.get(kid);
@@ -163,8 +163,8 @@ export interface Revocations {
 const pollMs = 500;
 /** auth waits up to 2 s for news. */
 const revocationsTimeoutMs = 3_000;
-/** Lifetime of an access token, 15 min, plus a minute for differing clocks. */
-const retentionMs = 16 * 60_000;
+/** Longest lifetime of an access token: 15 min, plus a minute for differing clocks. Revocations are kept for this time. */
+export const maxTokenLifetimeMs = 16 * 60_000;
 
 /**
  * Holds the revocations in force and updates them up to twice a second. While `fetchSince` fails, the last list stays
@@ -193,7 +193,7 @@ export function watchRevocations(
   function deleteOld(now: number): void {
     for (const [key, entry] of entries) {
       // The map is ordered by age.
-      if (entry.receivedAt > now - retentionMs) return;
+      if (entry.receivedAt > now - maxTokenLifetimeMs) return;
       entries.delete(key);
     }
   }

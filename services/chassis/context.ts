@@ -55,7 +55,7 @@ export function repliesOf(server: Server): readonly ServerResponse[] {
   return replies;
 }
 
-/** Attributes of a span, with OpenTelemetry's names where they exist. Of a client's values only its X-Request-Id. */
+/** Attributes of a span, with OpenTelemetry's names where they exist. Never values of a client, except X-Request-Id. */
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** Headers of a request or an event, perhaps with traceparent (W3C Trace Context). */

@@ -20,7 +20,7 @@ export class HttpError<C extends ErrorCode = ErrorCode> extends Error {
     this.status = errors[error].status;
     this.error = error;
     this.details = details;
-    // RFC 9110 §15.5.2: a 401 always names the scheme. RFC 6750 §3.1: and why a token was refused.
+    // A 401 names the scheme (RFC 9110 §15.5.2) and, if a token was refused, the error code (RFC 6750 §3.1).
     const challenge = error === 'invalid_token' ? 'Bearer error="invalid_token"' : 'Bearer';
     this.headers = this.status === 401 ? { 'WWW-Authenticate': challenge, ...headers } : headers;
   }

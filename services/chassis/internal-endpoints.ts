@@ -15,7 +15,9 @@ interface InternalEndpoint<Input> {
   schema: z.ZodType<Input>;
   /** Returns an object or JSON as a stream; undefined: 204. `service`: name of the caller; empty if `isOpen`. */
   answer: (input: Input, service: string) => Promise<object | undefined>;
+  /** Callers need no token. */
   isOpen?: true;
+  /** The only service that may call the endpoint; others get 403. */
   only?: ServiceName;
 }
 
@@ -43,7 +45,7 @@ export function createInternalEndpoints(tokens: TokenVerifier, logger: Logger) {
     router[isGet ? 'get' : 'post'](path, (request, response) => {
       const id = requestId(request.get('x-request-id'));
       const context = { requestId: id, route: path, database: { calls: 0, ms: 0 } };
-      // Services that poll send no trace, and would begin one each second.
+      // Services that poll send no trace: otherwise each poll would begin one.
       const isTraced = request.headers['traceparent'] !== undefined;
       const span = isTraced ? beginRequestSpan(method, path, request.headers) : undefined;
       response.once('close', () => endRequestSpan(span, response.statusCode));
@@ -66,7 +68,7 @@ export function createInternalEndpoints(tokens: TokenVerifier, logger: Logger) {
           else response.status(204).end();
         } catch (error) {
           const { status } = toHttpError(error);
-          // Services that poll would log an unavailable store, an HttpError, each second.
+          // An unavailable store is an HttpError, and not logged: otherwise each poll of a service would add a line.
           if (!(error instanceof HttpError) && status >= 500)
             logger.error({ error, route: path }, 'request failed');
           response.status(status < 500 ? status : 503).end();

@@ -29,7 +29,7 @@ function lockValue(schema: string): number {
   return [...schema].reduce((hash, character) => (hash * 31 + character.codePointAt(0)!) % 2 ** 31, 7);
 }
 
-/** Connects to `url` during `work`. A pooler that refuses the parameters of `createDatabase` refuses this first. */
+/** Connects to `url` during `work`, with timeouts as startup parameters: a pooler that refuses them ends the start. */
 export async function withClient<T>(
   url: string,
   work: (client: pg.Client) => Promise<T>,

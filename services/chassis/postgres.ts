@@ -36,9 +36,8 @@ export interface DatabaseOptions {
 // shutdown or statement timeout, 58 system errors; 25006 and 55000 refused by a standby; 55P03 lock timeout.
 const unavailableCodes =
   /^(ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|EPIPE|(08|28|3D|53|57|58)...|25006|55000|55P03)$/;
-/** Messages of node-postgres's own errors, which have no codes. */
-const driverMessages =
-  /timeout exceeded when trying to connect|^timeout expired$|Connection terminated|Query read timeout|Client has encountered a connection error/;
+/** Messages of node-postgres for a lost connection. Its own errors have no codes. */
+const lostMessages = /Connection terminated|Client has encountered a connection error/;
 const timeoutCodes = /^(ETIMEDOUT|EHOSTUNREACH|EAI_AGAIN)$/;
 /** Messages of node-postgres when connecting, a query or waiting for a pooled connection takes too long. */
 const timeoutMessages =
@@ -51,7 +50,7 @@ const pingLimitMs = 2_000;
 /** Returns whether the database is unavailable or refuses the login. The statement is then not the cause. */
 export function isUnavailable(error: unknown): boolean {
   const { code = '', message = '' } = error as { code?: string; message?: string };
-  return unavailableCodes.test(code) || driverMessages.test(message);
+  return unavailableCodes.test(code) || lostMessages.test(message) || isTimeout(error);
 }
 
 /** Returns whether a time limit of the client ended the query. The next query would probably wait as long. */

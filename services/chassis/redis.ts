@@ -82,10 +82,7 @@ function open(url: string): RedisClient {
   });
 }
 
-/**
- * Reconnects a cluster client that stays in `close`: ioredis 6.0.0 does if its last connection ends while it resolves
- * names.
- */
+/** Works around ioredis 6.0.0: a cluster client stays in `close` if its last connection ends while it resolves names. */
 function connectWhenStuck(cluster: Cluster): void {
   const timer = setInterval(() => {
     if (cluster.status === 'close') cluster.connect().catch(() => {});

@@ -119,7 +119,7 @@ export function validate(endpoint: Endpoint, request: Request) {
   throw invalidFields(details, endpoint.invalidBody);
 }
 
-/** Returns a strong ETag, the hash of the reply. Versions repeat if a record returns 30 days after its deletion. */
+/** Returns a strong ETag: a hash, because a record that is created 30 days after its deletion repeats versions. */
 export const etagOf = (payload: string | Buffer): string => `"${hash('sha256', payload, 'base64url')}"`;
 
 const etagPattern = /(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/g;

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Endpoint, Scope } from '@content-platform/contract';
 import { HttpError } from './http-error.ts';
-import type { KeySource, Revocations, TokenSource } from './auth-state.ts';
+import { maxTokenLifetimeMs, type KeySource, type Revocations, type TokenSource } from './auth-state.ts';
 
 export type Caller =
   | {
@@ -41,9 +41,6 @@ const header = z.strictObject({
   kid: z.string().min(1).max(200),
 });
 
-/** Maximum lifetime in seconds: 15 min, plus a minute. A longer lifetime would outlast the stored revocation. */
-const maxLifetime = 16 * 60;
-
 const scope = z.string().transform((value) => new Set(value.split(' ').filter(Boolean) as Scope[]));
 const common = { exp: z.int(), iat: z.int(), jti: z.string().min(1), scope };
 const owner = z.union([
@@ -76,7 +73,8 @@ const owner = z.union([
 
 const claims = z
   .looseObject({ exp: z.int(), iat: z.int() })
-  .refine(({ exp, iat }) => exp - iat <= maxLifetime, 'The lifetime is too long.')
+  // A token with a longer lifetime would outlast its revocation.
+  .refine(({ exp, iat }) => (exp - iat) * 1_000 <= maxTokenLifetimeMs, 'The lifetime is too long.')
   .pipe(owner);
 
 const form = /^[\w-]+\.[\w-]+\.([\w-]+)$/;

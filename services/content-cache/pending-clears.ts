@@ -57,7 +57,7 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
     const done = found.map(({ pendingId }) => pendingId).filter((id) => carriedOut.has(id));
     if (done.length === 0) return;
     const { rowCount } = await query('delete_pending_clears', remove, [done]);
-    // Otherwise rows may stay that another transaction has locked, perhaps while its commit waits for a lost standby.
+    // Kept if another transaction has locked some rows, perhaps while its commit waits for a lost standby: they stay.
     if (rowCount === done.length) carriedOut.clear();
   }
 

@@ -59,7 +59,7 @@ export function isError({ status, headers }: Response): boolean {
   return status >= 400 && (headers.get('content-type') ?? '').startsWith('application/json');
 }
 
-/** Checks an error reply against the contract and returns its envelope. @throws ContractViolation */
+/** Checks an error reply against the contract and returns its envelope. Throws ContractViolation. */
 export function checkError(endpoint: Endpoint, status: number, body: unknown): ErrorEnvelope {
   const where = `${endpoint.method} ${endpoint.path} returned ${status}`;
   const envelope = errorEnvelope.safeParse(body);
@@ -73,7 +73,7 @@ export function checkError(endpoint: Endpoint, status: number, body: unknown): E
   return envelope.data;
 }
 
-/** Calls an endpoint. @throws ContractViolation if the reply does not match the contract, and the errors of fetch */
+/** Calls an endpoint. Throws ContractViolation if the reply does not match the contract, and the errors of fetch. */
 export async function call<const E extends Endpoint>(
   baseUrl: string,
   endpoint: E,

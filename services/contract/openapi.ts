@@ -162,7 +162,7 @@ function operation(endpoint: Endpoint, example: Example | undefined): Json {
 
 const allCharacters = Array.from({ length: 0x10000 }, (_, code) => String.fromCharCode(code)).join('');
 
-/** Returns the characters up to U+FFFF with a Unicode property: the content of a character class, as escapes. Not for Cs and Co. */
+/** Returns the content of a character class: escapes up to U+FFFF. Wrong for surrogates (Cs) and private use (Co). */
 function charactersOf(property: string): string {
   const escaped = (code: number): string => `\\\\u${code.toString(16).padStart(4, '0')}`;
   return [...allCharacters.matchAll(new RegExp(`\\p{${property}}+`, 'gu'))]

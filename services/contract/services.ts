@@ -1,7 +1,7 @@
 /** A store that a process may need. In addition, every process writes to the logs database. */
 export type Store = 'postgres' | 'redis' | 'kafka';
 
-/** A schema of the platform's database. Of the services, only its own has rights on it. */
+/** The schema of a service in the platform's database. No other service has rights on it. */
 export interface Schema {
   name: string;
   /** The schema has the table idempotency_key of the chassis. */

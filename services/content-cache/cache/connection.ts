@@ -31,7 +31,7 @@ export interface Replication {
 
 /** The commands of the protocol at one Redis primary. Each rejects with a CacheError after at most 250 ms. */
 export interface CacheNode {
-  // read() and peek() find nothing until incarnation() has been called on the same connection.
+  // read() and peek() send the run_id that incarnation() has found on the same connection, and find nothing without it.
   read(key: string, view: View, token: string, leaseMs: number): Promise<ReadReply>;
   fill(key: string, fill: Fill): Promise<'STORED' | 'REFUSED'>;
   /** For each view that READ would serve: the version, and the first bytes of the payload. */
@@ -114,7 +114,7 @@ export class SlotsMoving extends CacheRefused {}
 /** The key's slot belongs to another node. Nothing was executed. */
 export class SlotMoved extends SlotsMoving {}
 
-/** The protocol cannot run on this Redis: its version is too old, or its user may not call INFO. */
+/** The protocol cannot run on this Redis: too old a version, a user without INFO, or the wrong form of REDIS_URL. */
 export class UnsupportedRedis extends CacheError {
   override name = 'UnsupportedRedis';
 }

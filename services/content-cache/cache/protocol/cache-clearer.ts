@@ -150,7 +150,7 @@ export interface CacheClearer {
   clearPattern(model: string): Promise<number>;
 }
 
-/** CLEARs sent at once: a longer list does not delay the reads behind it. */
+/** Maximum number of CLEARs sent at once, so that reads do not wait behind a long list. */
 const sliceSize = 100;
 
 export function createCacheClearer(transport: ClearTransport, unmanagedKeys: UnmanagedKeys): CacheClearer {

@@ -27,7 +27,7 @@ export interface LoadedRecord {
   payload: string;
 }
 
-/** Reads the record, null if it is absent, for one call only: by one statement at the primary, outside any transaction. */
+/** Reads the record; null if it is absent. Must run one statement at the primary for each call, outside any transaction. */
 export type LoadRecord = () => Promise<LoadedRecord | null>;
 
 /** Reads several records under the conditions of LoadRecord. Records that do not exist are not in the result. */
@@ -124,10 +124,10 @@ export function createRecordCache(options: RecordCacheOptions) {
         return records;
       }
       const loading = loadMissing();
-      const loadLater = oneAtATime(load);
+      const loadTogether = createBatchLoader(load);
       return Promise.all(
         found.map(async ({ id, key, reply }) => {
-          if (reply.status === 'WAIT') return finish(key, view, reply, () => loadLater(id));
+          if (reply.status === 'WAIT') return finish(key, view, reply, () => loadTogether(id));
           return cachedIn(reply) ?? loaded(reply, (await loading).get(id) ?? null);
         }),
       );
@@ -169,7 +169,7 @@ function loaded(reply: WaitReply | ReadReply | Bypass, record: LoadedRecord | nu
  * Returns a function that loads one record. The records that are asked for while a statement runs share the next statement,
  * which begins after they hold their leases: many waits that end together must not take every connection.
  */
-function oneAtATime(load: LoadRecords) {
+function createBatchLoader(load: LoadRecords) {
   let last: Promise<unknown> = Promise.resolve();
   let next: { ids: number[]; records: ReturnType<LoadRecords> } | undefined;
 

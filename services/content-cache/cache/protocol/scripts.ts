@@ -93,9 +93,9 @@ end
 `;
 
 /**
- * READ key; view, token, lease_ms, run_id -> HIT version payload | WAIT | FILL lease.
- * Because of the header (also FILL's), Redis refuses the whole script wherever writes are not allowed: isolated primary,
- * read-only replica, failed save, full memory. Without the header such a primary would still serve hits.
+ * READ key; view, token, lease_ms, run_id -> HIT version payload | WAIT | FILL lease. UNLINK deletes another program's
+ * value, whose type HSET may refuse. Because of the header (also FILL's), Redis refuses the whole script where it may not
+ * write: isolated primary, read-only replica, failed save, full memory. Otherwise such a primary would still serve hits.
  */
 const readFor = (incarnation: string) => `#!lua
 ${incarnation}${nowMs}${fieldsOf}${countViews}${keepFor}

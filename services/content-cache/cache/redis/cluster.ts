@@ -25,7 +25,7 @@ import {
 /** The least time between two refreshes of the topology, however many commands find a slot elsewhere. */
 const minRefreshPauseMs = 50;
 /** How many times a clear is sent at most, each time to the current owner of its key. */
-const maxRedirects = 5;
+const maxAttempts = 5;
 
 /**
  * Connects to all primaries of a Redis Cluster. Each primary has its own connection, with the checks of a single server:
@@ -197,7 +197,7 @@ export function createClusterConnection(
         try {
           return await ownerOf(key).forClearing().clear(key);
         } catch (error) {
-          if (!(error instanceof SlotMoved) || attempt === maxRedirects) throw error;
+          if (!(error instanceof SlotMoved) || attempt === maxAttempts) throw error;
           await refreshTopology();
         }
       }

@@ -28,7 +28,7 @@ export async function findPrimary({ sentinels, name, access }: SentinelAddress):
 
 function askSentinel(sentinel: HostPort & RedisAccess, name: string) {
   return withTemporaryClient(sentinel, async (client) => {
-    // Sent together, since the address changes with the epoch. In a failover, only the first reply has the new address.
+    // Sent together, so that address and epoch match. In a failover, only GET-MASTER-ADDR-BY-NAME has the new address.
     const [address, about] = (await Promise.all([
       client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name),
       client.call('SENTINEL', 'MASTER', name),
