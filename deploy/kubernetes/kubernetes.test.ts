@@ -230,6 +230,7 @@ test('Prometheus finds each process and labels it with its service', () => {
   expect(job).toMatchObject({
     job_name: 'content-platform',
     honor_labels: true,
+    scrape_interval: '15s',
     kubernetes_sd_configs: [{ role: 'pod', namespaces: { names: [namespace] } }],
   });
   const [keep, rename] = job!.relabel_configs;

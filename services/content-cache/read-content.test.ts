@@ -1,8 +1,8 @@
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
 import { startProxy } from '../../test/support/proxy.ts';
-import { listContent } from './endpoints/content.ts';
+import { listChanges, listContent } from './endpoints/content.ts';
 import { read, useTestStores } from './testing/test-stores.ts';
 
 const world = useTestStores();
@@ -67,6 +67,20 @@ test('does not count a list whose client left while it was built', async () => {
     const request = { params: { model: 'pathway' }, query: {}, caller, signal: () => client.signal };
     expect(await handler(request as never)).toMatchObject({ status: 200 });
   }
+});
+
+test('reads the changes for one request of a caller at a time', async () => {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const read = jest.fn(() => promise);
+  const handler = listChanges({ restricted: [], unlisted: [], feed: { read } } as never);
+  const { signal } = new AbortController();
+  const request = (id: number) => ({ query: {}, caller: { kind: 'user', id }, signal: () => signal });
+  const replies = [7, 7, 8].map(async (user) => handler(request(user) as never));
+  await new Promise(setImmediate);
+  expect(read).toHaveBeenCalledTimes(2);
+  reject(new Error('ended'));
+  await Promise.allSettled(replies);
+  expect(read).toHaveBeenCalledTimes(3);
 });
 
 test('accepts the highest id', async () => {

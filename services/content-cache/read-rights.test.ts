@@ -65,7 +65,8 @@ test('pages, batches and changes leave out restricted models, and models that ma
   expect((await changes(user)).models).toEqual(new Set(['webform']));
   // Access codes need both scopes.
   const reader = restricted.userToken('content:restricted');
-  expect(await list(reader, 'accesscode', { ids: '1' })).toMatchObject(refused);
+  for (const query of [{}, { ids: '1' }])
+    expect(await list(reader, 'accesscode', query)).toMatchObject(refused);
   expect((await changes(reader)).models).toEqual(new Set(['condition', 'webform']));
   const all = restricted.userToken('content:list', 'content:restricted');
   expect((await list(all, 'accesscode', { ids: '1' })).status).toBe(200);
@@ -87,12 +88,3 @@ test("another caller's cursor gives no access to its models", async () => {
   const narrow = (await changes(user)).body!.next_cursor;
   expect(await changes(all, { after: narrow })).toMatchObject({ error: { error: 'cursor_expired' } });
 });
-
-test.each([{ limit: 0 }, { limit: 101 }, { limit: 'x' }, { cursor: 'x' }, { ids: '' }, { ids: '0' }])(
-  'refuses a list with %j',
-  async (query) => {
-    const { status, error } = await list(restricted.userToken(), 'webform', query);
-    expect(status).toBe(422);
-    expect(error!.details![0]!.path).toBe(`query.${Object.keys(query)[0]}`);
-  },
-);

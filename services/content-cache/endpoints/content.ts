@@ -154,8 +154,28 @@ export function listContent(deps: ContentDeps): Handler<typeof contract.listCont
   };
 }
 
+/** Returns a function that runs reads one at a time for each caller, and `max` at a time for all callers. */
+function createTurns(max: number) {
+  const all = createSemaphore(max);
+  const newest = new Map<string, Promise<unknown>>();
+  return async <T>(by: Caller, read: () => Promise<T>, signal: AbortSignal): Promise<T> => {
+    const caller = actorOf(by);
+    const previous = newest.get(caller);
+    const own = (async () => {
+      await previous?.catch(() => undefined);
+      return all.run(read, signal);
+    })();
+    newest.set(caller, own);
+    return own.finally(() => newest.get(caller) === own && newest.delete(caller));
+  };
+}
+
+/** A cursor that a client made up can scan the whole log. The other connections stay free for reads of records. */
+const maxLogReads = 4;
+
 export function listChanges({ feed, ...access }: ContentDeps): Handler<typeof contract.listChanges> {
-  return async ({ query: { after, limit, models: named }, caller }) => {
+  const inTurn = createTurns(maxLogReads);
+  return async ({ query: { after, limit, models: named }, caller, signal }) => {
     named?.forEach((model) => requireAll(caller, scopesToList(access, model)));
     const mayList = (model: Model) => scopesToList(access, model).every((scope) => caller.scopes.has(scope));
     const wanted = named ?? models.filter(mayList);
@@ -163,7 +183,7 @@ export function listChanges({ feed, ...access }: ContentDeps): Handler<typeof co
     // The cursor says nothing about changes of other models. Rights and settings may have changed since.
     if (cursor && !wanted.every((model) => cursor.models.includes(model)))
       throw named ? invalidCursor('after') : expiredCursor();
-    const found = await feed.read(cursor, wanted, limit);
+    const found = await inTurn(caller, () => feed.read(cursor, wanted, limit), signal());
     const items = found.changes.map(({ model, id, version, isDeleted, changedAt }) => ({
       model,
       id,

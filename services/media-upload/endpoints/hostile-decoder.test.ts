@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,10 +22,10 @@ test.each([
   expect(await current.scene.files.list(1)).toEqual([]);
 });
 
-test('does not serve a symbolic link that replaced a file while it was stored', async () => {
-  const secret = join(current.scene.folder, 'secret');
-  await writeFile(secret, 'secret');
-  const key = 'a-thumb';
-  await symlink(secret, join(current.scene.folder, 'files', key));
-  await expect(current.scene.store.get(key)).rejects.toMatchObject({ code: 'ELOOP' });
+test('neither serves a symbolic link that replaced a file while it was stored, nor waits for a pipe', async () => {
+  const { folder, store } = current.scene;
+  await symlink(folder, join(folder, 'files', 'a-thumb'));
+  await expect(store.get('a-thumb')).rejects.toMatchObject({ code: 'ELOOP' });
+  execFileSync('mkfifo', [join(folder, 'pipe')]);
+  await expect(store.put('b-thumb', join(folder, 'pipe'))).rejects.toMatchObject({ syscall: 'fsync' });
 });

@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import type { Readable } from 'node:stream';
 
-/** Follows no links: an image that exploits its decoder could create a symbolic link to any file of this process. */
-export const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW;
+/** An image that exploits its decoder could create a link to any file of this process, or a pipe that is never written. */
+export const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** Offsets of the first and the last byte. */
 interface ByteRange {
