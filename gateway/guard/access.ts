@@ -147,15 +147,20 @@ export function authenticate(tokens: TokenVerifier, limits: RateLimits): Step {
 /** Reads the whole body. Rejects with 413 as soon as it is too large, and if the client disconnects. */
 function readBody(request: GatewayRequest, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    // Not a list of chunks: a client may send chunks of one byte, which take 200 bytes each.
+    let whole = Buffer.alloc(0);
     let bytes = 0;
-    request.on('data', function count(chunk: Buffer) {
-      bytes += chunk.length;
-      if (bytes <= maxBytes) return void chunks.push(chunk);
-      request.off('data', count);
-      reject(bodyTooLarge(maxBytes));
+    request.on('data', function add(chunk: Buffer) {
+      const end = bytes + chunk.length;
+      if (end > maxBytes) {
+        request.off('data', add);
+        return reject(bodyTooLarge(maxBytes));
+      }
+      if (end > whole.length) whole = Buffer.concat([whole], Math.min(maxBytes, 2 * end));
+      whole.set(chunk, bytes);
+      bytes = end;
     });
-    request.once('end', () => resolve(Buffer.concat(chunks)));
+    request.once('end', () => resolve(whole.subarray(0, bytes)));
     request.once('error', reject);
   });
 }

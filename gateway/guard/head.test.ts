@@ -95,13 +95,17 @@ test('every parser reads an accepted target in the same way', () => {
   expect(passed).toBeGreaterThan(500);
 });
 
-test('disconnects a client that sends many requests after a malformed head', () => {
+test.each([
+  ['after a malformed head', '2.0'],
+  ['before it reads the replies', '1.0'],
+])('disconnects a client that sends many requests %s', (_, httpVersion) => {
   const { inspect } = createHeadCheck();
   const socket = new Socket();
-  const request = Object.assign(new IncomingMessage(socket), { httpVersion: '2.0' }) as GatewayRequest;
-  for (let sent = 0; sent < 10; sent += 1) void inspect(request, {} as GatewayResponse);
+  const request = Object.assign(new IncomingMessage(socket), { httpVersion }) as GatewayRequest;
+  const response = { socket: null, once: () => undefined } as unknown as GatewayResponse;
+  for (let sent = 0; sent < 10; sent += 1) void inspect(request, response);
   expect(socket.destroyed).toBe(false);
-  for (let sent = 0; sent < 1_000; sent += 1) void inspect(request, {} as GatewayResponse);
+  for (let sent = 0; sent < 1_000; sent += 1) void inspect(request, response);
   expect(socket.destroyed).toBe(true);
 });
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { type Socket, isIP } from 'node:net';
 import { HttpError } from '@content-platform/chassis';
 import ipaddr from 'ipaddr.js';
-import type { Step } from '../request-context.ts';
+import type { GatewayResponse, Step } from '../request-context.ts';
 
 /**
  * Finds heads that another parser may read differently (request smuggling, RFC 9112 §3.2 and §6.1). Node's parser also
@@ -20,13 +20,29 @@ function problemOf({ httpVersion, headers, rawHeaders }: IncomingMessage): strin
 
 /** After this number of ignored requests the connection is closed, because Node keeps them in memory until then. */
 const maxIgnored = 100;
+/** Requests that wait behind an unfinished reply of their connection. In one read, Node would accept 2,600 (10 MB). */
+const maxPipelined = 32;
 
 /** The check of request heads: `inspect` finds malformed heads, and `refuse` answers them once a context exists. */
 export function createHeadCheck() {
   const problems = new WeakMap<IncomingMessage, string>();
   /** Ignored requests of each connection after a malformed head: Node's parser goes on, but may misread them. */
   const ignored = new WeakMap<Socket, number>();
+  /** Requests of each connection that wait behind an unfinished reply. */
+  const pipelined = new WeakMap<Socket, number>();
   const isMalformed = (request: IncomingMessage): boolean => problems.has(request);
+
+  /** Disconnects a client that sends many requests and does not read the replies. */
+  function mayWait(socket: Socket, response: GatewayResponse): boolean {
+    const count = (pipelined.get(socket) ?? 0) + 1;
+    if (count > maxPipelined) {
+      socket.destroy();
+      return false;
+    }
+    pipelined.set(socket, count);
+    response.once('close', () => pipelined.set(socket, pipelined.get(socket)! - 1));
+    return true;
+  }
 
   /** Ignores requests after a malformed head: they may be part of its body. */
   const inspect: Step = (request, response) => {
@@ -37,6 +53,8 @@ export function createHeadCheck() {
       if (count >= maxIgnored) socket.destroy();
       return false;
     }
+    // Without a socket, the reply waits for an earlier one.
+    if (response.socket === null && !mayWait(socket, response)) return false;
     const problem = problemOf(request);
     if (problem !== undefined) {
       problems.set(request, problem);
