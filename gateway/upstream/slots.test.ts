@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import { userCaller } from '../../test/support/user-caller.ts';
 import { until } from '../../test/support/wait.ts';
@@ -44,30 +44,29 @@ test('refuses a request that waits too long in the queue', async () => {
   await held;
 });
 
-test('does not send a waiting request of a client that disconnects', async () => {
-  let held = 0;
-  fixture.upstream.answer = () => void (held += 1);
+test('does not send a waiting request of a client that disconnects, and frees its queue position', async () => {
+  fixture.upstream.answer = () => undefined;
   await fixture.start({ maxRequests: 1 });
-  const { socket } = fixture.open(rawGet() + rawGet());
-  await until('the first is at the service', () => held === 1);
-  socket.destroy();
+  const { socket } = fixture.open(rawGet());
+  await until('the first is at the service', () => fixture.upstream.received.length === 1);
+  for (const [index, client] of [fixture.connect(), socket].entries()) {
+    client.write(rawGet() + rawGet());
+    await until('one is refused', async () => (await fixture.upstreamErrors())['busy'] === index + 1);
+    client.destroy();
+    await until('it is logged', () => fixture.gateway.log.splice(0).join('').includes('"status":499'));
+  }
   fixture.upstream.answer = sayOk;
   expect((await fixture.get()).status).toBe(200);
   expect(fixture.upstream.received).toHaveLength(2);
 });
 
-test('frees the queue position of a client that disconnects', async () => {
-  let checking = 0;
+test('takes no slot for a client that disconnects while its token is checked', async () => {
   const goOn = Promise.withResolvers<void>();
-  const verify = async () => {
-    checking += 1;
-    await goOn.promise;
-    return userCaller(1);
-  };
+  const verify = jest.fn(() => goOn.promise.then(() => userCaller(1)));
   await fixture.start({ maxRequests, tokens: { verify } });
   const request = 'GET /api/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n';
   const connections = Array.from({ length: 3 * maxRequests }, () => fixture.open(request));
-  await until('all tokens are being checked', () => checking === connections.length);
+  await until('all tokens are being checked', () => verify.mock.calls.length === connections.length);
   for (const { socket } of connections) socket.destroy();
   const ended = () => fixture.gateway.log.filter((line) => line.includes('"status":499')).length;
   await until('the gateway has noticed', () => ended() === connections.length);

@@ -21,10 +21,11 @@ async function start(authUrl: string) {
   return { child, ended, readiness, logged };
 }
 
-test('is not ready until it has the keys and revocations, and logs once what it waits for', async () => {
+const paths = ['/revocations', '/.well-known/jwks.json'];
+test.each(paths)('is not ready until it has fetched %s, and logs once what it waits for', async (path) => {
   const auth = await startAuthStub();
   closers.push(auth.close);
-  auth.hangs = /^\/revocations/;
+  auth.hangs = new RegExp(`^${path}`);
   const { child, ended, readiness, logged } = await start(auth.url);
   await until('its stores are there', async () => {
     expect(await readiness()).toEqual({
@@ -35,7 +36,6 @@ test('is not ready until it has the keys and revocations, and logs once what it 
   });
   const waiting = await until('it says so', () => logged('not ready: waiting for required checks')[0]);
   expect(JSON.parse(waiting)).toMatchObject({ level: 'warn', failing: ['tokens'] });
-  // After this time, the process has the keys.
   const asked = auth.requests;
   await until('it asks again', () => auth.requests > asked + 2);
   expect(logged('ready')).toEqual([]);

@@ -74,17 +74,6 @@ describe('a login with it', () => {
     expect(await auth.sql(reasons, id)).toEqual([{ reason: 'temporary password used or expired' }]);
   });
 
-  test('works for a user without a password', async () => {
-    const { id, email } = await auth.person();
-    await auth.sql('UPDATE auth.user SET password_hash = NULL WHERE id = $1', id);
-    const { temporary } = await reset(id);
-    expect(await auth.logIn(email, temporary)).toMatchObject({
-      status: 200,
-      body: { must_change_password: true },
-    });
-    expect((await auth.stores.users.findById(id))!.passwordHash).toBeNull();
-  });
-
   const disable = 'UPDATE auth.user SET disabled = true WHERE id = $1';
   test.each([
     ['expired', 'UPDATE auth.user SET temp_password_expires_at = now() WHERE id = $1'],

@@ -4,6 +4,7 @@ import { lockUser, removeMfa } from '../administration.ts';
 import type { AuthContext } from '../context.ts';
 import { cancelIdentityLogins } from '../identity/users.ts';
 import { makeRandomCode } from '../passwords/temporary-password.ts';
+import { requireRecentLogin } from '../sessions/caller.ts';
 import type { Stores } from '../stores.ts';
 
 /** Unlinks an identity and ends all sessions of the user, because an attacker may have opened some through the link. */
@@ -57,6 +58,8 @@ export function createTemporaryPassword({
     const expires_at = await database.transaction(async (stores) => {
       const { users, sessions, audit } = stores;
       await lockUser(users, userId);
+      // Again, because a change of the caller that this transaction waited for may have ended the caller's sessions.
+      await requireRecentLogin(sessions, caller);
       const until = (await users.setTemporaryPassword(userId, hash, seconds)).toISOString();
       const by = { userId, actor: actorOf(caller), address };
       const details = { expires_at: until, ...(compromised && { compromised }) };

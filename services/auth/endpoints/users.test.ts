@@ -91,14 +91,18 @@ test('a login during the removal of a role gets the remaining roles', async () =
 
 test('an admin whose sessions end meanwhile cannot undo it', async () => {
   const { id, token: own } = await auth.person({}, 'admin');
-  const { error } = await auth.whileHeld(
-    async (query) => {
-      await query('end', 'UPDATE auth.session SET ended_at = now() WHERE user_id = $1', [id]);
-      await query('disable', 'UPDATE auth.user SET disabled = true WHERE id = $1', [id]);
-    },
-    () => auth.ask(contract.updateUser, { params: { id }, body: { disabled: false }, token: own }),
+  const options = { params: { id }, token: own };
+  const end = `WITH ended AS (UPDATE auth.session SET ended_at = now() WHERE user_id = $1)
+               UPDATE auth.user SET disabled = true WHERE id = $1`;
+  const replies = await auth.whileHeld(
+    (query) => query('end', end, [id]),
+    () =>
+      Promise.all([
+        auth.ask(contract.updateUser, { ...options, body: { disabled: false } }),
+        auth.ask(contract.createTemporaryPassword, options),
+      ]),
   );
-  expect(error?.error).toBe('reauthentication_required');
+  for (const { error } of replies) expect(error?.error).toBe('reauthentication_required');
 });
 
 test('refuses a weak password of a new user', async () => {

@@ -129,11 +129,11 @@ test('creates no second key while one waits, even for concurrent calls', async (
   ]);
 });
 
-test('creates no key with another secret', async () => {
-  await load();
+test('creates no key with another secret, and signs although the clock was set back', async () => {
   await expect(rotate(nextSecret)).rejects.toThrow(ConfigError);
   await expect(replaceSigningKeys(stores, nextSecret)).rejects.toThrow(ConfigError);
-  expect((await load()).public).toHaveLength(1);
+  const keys = await pass(-3_600).then(() => load());
+  expect(keys.public).toEqual([expect.objectContaining({ kid: keys.current.kid })]);
 });
 
 test('a process that cannot read the keys continues with its loaded keys, logs it once, and recovers', async () => {

@@ -80,10 +80,11 @@ export async function loadSigningKeys(
 
   return {
     has: (kid: string) => find(kid) !== undefined,
-    /** The newest key that may sign now. Throws 503 if this process cannot decrypt any key. */
+    /** The newest key that may sign now, or the oldest after a clock was set back. Throws 503 if none can be decrypted. */
     get current() {
       const now = performance.now();
-      const key = loaded.find(({ privateKey, signsFrom }) => privateKey && signsFrom <= now);
+      const usable = loaded.filter(({ privateKey }) => privateKey);
+      const key = usable.find(({ signsFrom }) => signsFrom <= now) ?? usable.at(-1);
       if (!key) throw unavailable('Access tokens cannot be issued now. Retry later.');
       return { kid: key.kid, privateKey: key.privateKey! };
     },

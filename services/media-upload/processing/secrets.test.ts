@@ -34,12 +34,12 @@ if (existsSync('/proc/self/fd')) {
     const secret = await open(import.meta.filename);
     try {
       const opened = (await findingOf('open')).split(' ');
-      const stderr = await readlink('/proc/self/fd/2');
+      const [none, stderr] = ['/dev/null', await readlink('/proc/self/fd/2')];
       const others = opened.filter(
-        (file) => file !== stderr && !/^(?:anon_inode|pipe):|^\/dev\/null$/.test(file),
+        (file) => file !== none && file !== stderr && !/^(?:anon_inode|pipe):/.test(file),
       );
-      // The channel to us.
-      expect(others).toEqual([expect.stringMatching(/^socket:/)]);
+      // Its stdin, its stdout and the channel to us.
+      expect([...opened.slice(0, 2), ...others]).toEqual([none, none, expect.stringMatching(/^socket:/)]);
     } finally {
       await secret.close();
     }
