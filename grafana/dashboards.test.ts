@@ -68,13 +68,13 @@ describe('links', () => {
 
   test('each alert has a tile that links to a dashboard and its runbook', () => {
     expect(Object.keys(dashboardOfAlert).toSorted()).toEqual(alertNames);
-    const overrides = panels.find(({ title }) => title === 'Which alerts are firing?')!.fieldConfig!
-      .overrides;
+    const { overrides } = panels.find(({ title }) => title === 'Which alerts are firing?')!.fieldConfig!;
     for (const { matcher, properties } of overrides) {
       const links = properties[0]!.value as { url: string }[];
       const id = Number(/viewPanel=panel-(\d+)/.exec(links[1]!.url)![1]);
       const runbook = allPanels().find((panel) => panel.dashboard === 'runbooks' && panel.id === id)!;
-      expect(runbook.title).toBe(matcher.options);
+      const { options: name } = matcher;
+      expect([links[0]!.url, runbook.title]).toEqual([`/d/${dashboardOfAlert[name]}`, name]);
     }
     expect(overrides.length).toBe(alertNames.length);
   });

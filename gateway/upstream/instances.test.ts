@@ -124,7 +124,7 @@ test('health and requests do not wait for a lookup that hangs', async () => {
   expect((await fixture.get()).status).toBe(503);
   answer.resolve(addresses);
   await until('the addresses are used', async () => (await fixture.get()).status === 200);
-});
+}, 15_000);
 
 test('all calls share one hanging lookup', async () => {
   let lookups = 0;

@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startProgram } from '../../test/support/programs.ts';
 import { useStarted } from '../../test/support/use-started.ts';
 import type { StoredFile, Store } from './stores/store.ts';
@@ -12,10 +13,11 @@ import { newFile, createMediaFixture } from './testing/media-fixture.ts';
 const scene = useStarted(createMediaFixture);
 
 const hourMs = 3_600_000;
-/** The store, with all files older than they really are. */
+/** The store, with all files older than they really are. Listing them takes 20 ms. */
 function agedStore(ageMs: number): Store {
   const { store } = scene;
   async function* list(): AsyncGenerator<StoredFile> {
+    await sleep(20);
     for await (const { key } of store.list()) yield { key, ageMs };
   }
   return { ...store, list };
@@ -48,7 +50,7 @@ test('finds and deletes files without a row and rows without a file', async () =
   await put('not-of-ours');
   await put('README.md');
 
-  const store = agedStore(hourMs + 1);
+  const store = agedStore(2 * hourMs);
   const orphans = await findOrphans(scene.files, store);
   expect({ ...orphans, keys: orphans.keys.toSorted() }).toEqual({
     keys: [orphan, surplus].toSorted(),
@@ -64,7 +66,7 @@ test('finds and deletes files without a row and rows without a file', async () =
 test('leaves files of the last hour, whose row may follow', async () => {
   await whole();
   await put(`${randomUUID()}-thumb`);
-  expect(await findOrphans(scene.files, agedStore(hourMs - 1))).toEqual({ keys: [], rows: [] });
+  expect(await findOrphans(scene.files, agedStore(hourMs + 10))).toEqual({ keys: [], rows: [] });
 });
 
 test('throws when the store is empty but the table is not, so that no row is deleted', async () => {
@@ -81,7 +83,7 @@ test('ignores rows whose files are in another store', async () => {
   const [here, elsewhere] = [await whole(), await whole()];
   await database.query('test', `UPDATE media.file SET store = 's3:uploads' WHERE id = $1`, [elsewhere.id]);
   // Its files may have been copied.
-  expect(await findOrphans(scene.files, agedStore(hourMs + 1))).toEqual({ keys: [], rows: [] });
+  expect(await findOrphans(scene.files, agedStore(2 * hourMs))).toEqual({ keys: [], rows: [] });
   await scene.store.remove(`${elsewhere.object}-original`);
   expect(await findOrphans(scene.files, scene.store)).toEqual({ keys: [], rows: [] });
   // Uploads the same bytes to this store. The row then has its files.

@@ -5,7 +5,7 @@ import { optionalPart } from './optional-part.ts';
 test('waits once for a request that hangs, then returns null at once until a request succeeds', async () => {
   let answer: () => Promise<number> = () => new Promise(() => undefined);
   const ask = optionalPart(() => answer());
-  expect(await within('the first', ask())).toBeNull();
+  expect(await within('the first', ask(), 10_000)).toBeNull();
   const tick = Promise.withResolvers<string>();
   setImmediate(tick.resolve, 'a tick');
   expect(await Promise.race([ask(), tick.promise])).toBeNull();

@@ -62,6 +62,8 @@ test('end-all-sessions logs everyone out in short transactions, and a new login 
   const meanwhile = await auth.refresh(one.refreshToken).finally(release);
   expect(await ending).toMatch(/^Ended \d{5} sessions and replaced the signing keys\./);
   expect(reasonOf(meanwhile)).toBe('revoked');
+  const inFeed = 'SELECT FROM auth.revocation WHERE session_id = ANY ($1)';
+  expect(await auth.sql(inFeed, [one.sessionId, two.sessionId])).toHaveLength(2);
   delete process.env['AUTH_KEY_SECRET'];
   for (const { refreshToken } of [one, two])
     expect(reasonOf(await auth.refresh(refreshToken))).toBe('revoked');

@@ -197,8 +197,14 @@ export function createSessionStore(query: Database['query']) {
 
     /** Ends all sessions without revoking access tokens: replace the signing keys afterwards. Returns their number. */
     async endAllUsers(): Promise<number> {
-      const text = `UPDATE auth.session SET ended_at = now() WHERE id = ANY (ARRAY(
-                      SELECT id FROM auth.session WHERE ended_at IS NULL AND ends_at > now() LIMIT 10000 FOR UPDATE))`;
+      // For services that keep data of a session. Dated back, so that services that only check tokens skip the rows.
+      // Locks the revocations after all sessions, as `end` does.
+      const text = `WITH ended AS (UPDATE auth.session SET ended_at = now() WHERE id = ANY (ARRAY(
+                      SELECT id FROM auth.session WHERE ended_at IS NULL AND ends_at > now() LIMIT 10000 FOR UPDATE))
+                      RETURNING id),
+                    locked AS (SELECT pg_advisory_xact_lock(hashtext('auth.revocation') + 0 * count(*)) FROM ended)
+                    INSERT INTO auth.revocation (session_id, at)
+                    SELECT id, now() - interval '1 hour' FROM ended, locked`;
       return runInBatches(query, 'end_all_sessions', text, [], 10_000);
     },
 
