@@ -35,13 +35,10 @@ export function createHeadCheck() {
   /** Disconnects a client that sends many requests and does not read the replies. */
   function mayWait(socket: Socket, response: GatewayResponse): boolean {
     const count = (pipelined.get(socket) ?? 0) + 1;
-    if (count > maxPipelined) {
-      socket.destroy();
-      return false;
-    }
     pipelined.set(socket, count);
     response.once('close', () => pipelined.set(socket, pipelined.get(socket)! - 1));
-    return true;
+    if (count > maxPipelined) socket.destroy();
+    return count <= maxPipelined;
   }
 
   /** Ignores requests after a malformed head: they may be part of its body. */

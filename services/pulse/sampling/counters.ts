@@ -7,8 +7,12 @@ import type { Scrape } from './scrape.ts';
  */
 export type Counts = ReadonlyMap<string, number>;
 
+/** One copy of each key, because the samples of an hour keep thousands of them. */
+const copies = new Map<string, string>();
+
 function add(counts: Map<string, number>, key: string, value: number): void {
-  if (value > 0) counts.set(key, (counts.get(key) ?? 0) + value);
+  if (!copies.has(key)) copies.set(key, key);
+  if (value > 0) counts.set(copies.get(key)!, (counts.get(key) ?? 0) + value);
 }
 
 /** 501 is a feature that is switched off. */
