@@ -43,11 +43,11 @@ const maxPerTurnForHealth = 32;
 
 /** Creates the context of a request. Load shedding runs earlier, so that a refusal costs little. */
 function startContext(response: GatewayResponse, startedAt: number, headers: OutgoingHttpHeaders): void {
-  const id = requestId(response.req.headers['x-request-id'] as string | undefined);
+  const { method, headers: sent } = response.req;
+  const id = requestId(sent['x-request-id'] as string | undefined);
   response.locals = {
     requestId: id,
-    // The client's trace is linked and not joined: otherwise the client would decide which traces are kept.
-    span: beginSpan(methodLabel(response.req.method), { kind: 'server', link: response.req.headers }),
+    span: beginSpan(methodLabel(method), { kind: 'server', link: sent, beganAt: startedAt }),
     startedAt,
     replyHeaders: { ...headers, 'x-request-id': id },
     address: '',

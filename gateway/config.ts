@@ -23,17 +23,17 @@ function isHttpUrl(value: string): boolean {
   return url?.protocol === 'http:' && Number(url.port) <= 64_535;
 }
 
-type Upstream = Exclude<ServiceName, 'gateway'>;
+type UpstreamName = Exclude<ServiceName, 'gateway'>;
 const upstreams = services.map(({ name }) => name).filter((name) => name !== 'gateway');
 
 /** URLs of services must be http: the gateway opens no TLS connections to them. */
-function upstreamUrl(name: Upstream) {
+function upstreamUrl(name: UpstreamName) {
   const schema = name === 'auth' ? tokenConfig.AUTH_URL : serviceUrl(name);
   return schema.refine(isHttpUrl, httpUrlForm).describe(`${schema.description!}; gateway: \`http://\` only`);
 }
 const upstreamConfig = Object.fromEntries(
   upstreams.map((name) => [urlVariable(name), upstreamUrl(name)]),
-) as Record<ReturnType<typeof urlVariable<Upstream>>, ReturnType<typeof upstreamUrl>>;
+) as Record<ReturnType<typeof urlVariable<UpstreamName>>, ReturnType<typeof upstreamUrl>>;
 
 export const gatewayConfig = {
   ...commonConfig(portOf('gateway')),

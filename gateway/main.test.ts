@@ -1,12 +1,12 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { services } from '@content-platform/contract';
 import { startAuthStub } from '../test/support/auth-stub.ts';
+import { calledAfterEach } from '../test/support/called-after-each.ts';
 import { startService } from '../test/support/programs.ts';
 import { sendRaw, statusOf } from '../test/support/raw-http.ts';
 import { until } from '../test/support/wait.ts';
 
-const closers: (() => unknown)[] = [];
-afterEach(() => closers.splice(0).forEach((close) => close()));
+const closers = calledAfterEach();
 
 async function start(env: NodeJS.ProcessEnv = {}) {
   const started = await startService('gateway/main.ts', { env });
@@ -54,7 +54,7 @@ test('is ready but degraded without Redis', async () => {
   expect(ready).toEqual({ status: 'degraded', checks: { tokens: 'ok', redis: 'unavailable' } });
 });
 
-test('takes the address of a client from TRUSTED_PROXIES', async () => {
+test('reads the client IP address from X-Forwarded-For of TRUSTED_PROXIES', async () => {
   const { origin, output } = await start({ TRUSTED_PROXIES: '127.0.0.0/8' });
   await until('it listens', async () => (await fetch(`${origin}/health`)).ok);
   const init = { headers: { 'X-Forwarded-For': '203.0.113.7' } };

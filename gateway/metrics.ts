@@ -41,16 +41,14 @@ export function createGatewayMetrics(
   );
   metrics.createSeries(endpoints);
   for (const endpoint of endpoints) {
-    const { method, path: route, responses } = endpoint;
+    const { method, path: route } = endpoint;
     const latencyClass = latencyClassOf(endpoint);
     rateLimited.inc({ route }, 0);
     slowRequests.inc({ route }, 0);
     latencyLimit.set({ method, route, class: latencyClass }, latencyLimits[latencyClass]);
     // Without a series at 0, alerts would miss a route's first failure. `responses` has no failures; most are 503.
     metrics.requestDuration.zero({ service: metrics.service, method, route, status: '503' });
-    if (latencyClass !== 'upload') continue;
-    for (const status of Object.keys(responses))
-      responseDuration.zero({ service: metrics.service, method, route, status });
+    if (latencyClass === 'upload') metrics.createSeries([endpoint], responseDuration);
   }
   for (const service of services)
     for (const reason of upstreamReasons) upstreamErrors.inc({ service, reason }, 0);

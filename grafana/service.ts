@@ -62,7 +62,7 @@ export const serviceBoard: Board = {
     series({
       title: 'How much does the event loop lag?',
       description:
-        'Normal: 25 to 35 ms, because it is measured in steps of 25 ms. Over 100 ms something blocks the event loop and all requests wait.',
+        'Normal: 25 to 35 ms, because it is measured in steps of 25 ms. Over 100 ms something blocks the event loop and all requests wait. Each value covers the time since the last scrape, also by pulse, which scrapes every 5 s: single pauses can be missing.',
       unit: 's',
       goal: { below: 0.1 },
       queries: { '{{instance}}': `nodejs_eventloop_lag_p99_seconds{${ofService}}` },
@@ -70,7 +70,7 @@ export const serviceBoard: Board = {
     series({
       title: 'How much memory does each process use?',
       description:
-        'Normal: 100 to 300 MB and level; media-upload uses more while it processes images. Memory that only grows indicates a leak.',
+        'Normal: 100 to 300 MB and level. Worker processes of media-upload are not included, here and in CPU. Memory that only grows indicates a leak.',
       unit: 'bytes',
       queries: {
         '{{instance}} total': `process_resident_memory_bytes{${ofService}}`,

@@ -10,7 +10,7 @@ import {
   type Locked,
 } from './support/dependencies.ts';
 import { table } from './support/table.ts';
-import { expectPage } from './support/written-page.ts';
+import { expectPageIsCurrent } from './support/written-page.ts';
 
 type Package = Locked & { name: string };
 
@@ -145,5 +145,5 @@ Packages whose licence is not permissive or not in the lock file. The names are 
 ${table([['package', 'licence', 'why it is accepted'], ...exceptions.map(({ name, licence, reason }) => [name, licence, reason])])}
 `;
   const file = join(ROOT, 'docs', 'project', 'licences.md');
-  expectPage(file, text);
+  expectPageIsCurrent(file, text);
 });

@@ -19,14 +19,14 @@ function parse(name: string, value: string, ...protocols: string[]): URL {
 
 const web = (name: string, value: string): string => parse(name, value, 'http:', 'https:').href;
 
-/** Returns an entry of `email_configs`. Mail is sent over TLS, unless the URL ends in `?tls=never`. */
+/** Returns an entry of `email_configs`. Without TLS (`?tls=never`), Alertmanager sends mails but no password. */
 function email({ emailTo: to, smtpUrl, mailFrom: from }: Receivers) {
   if (!smtpUrl || !from) throw new Error('ALERT_EMAIL_TO needs SMTP_URL_FILE and MAIL_FROM');
   const server = parse('SMTP_URL_FILE', smtpUrl, 'smtp:', 'smtps:');
   const isTls = server.protocol === 'smtps:';
   const port = server.port || (isTls ? '465' : '587');
-  if (server.search && (isTls || server.search !== '?tls=never'))
-    throw new Error('SMTP_URL_FILE may end in ?tls=never after smtp://, and in nothing else');
+  if (server.search && (isTls || server.username || server.search !== '?tls=never'))
+    throw new Error('SMTP_URL_FILE may end in ?tls=never after smtp:// without a user, and in nothing else');
   // Alertmanager recognizes by this port whether a connection begins with TLS.
   if (isTls !== (port === '465'))
     throw new Error('SMTP_URL_FILE must contain smtps:// with port 465, or smtp:// with another port');

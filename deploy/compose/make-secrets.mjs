@@ -16,7 +16,7 @@ import { withReceivers } from './alert-receivers.ts';
 import { services } from './services.ts';
 
 const ROOT = '/secrets';
-/** User ID in each image. */
+/** The folders in /secrets, which are volumes of docker-compose.yml, with the user ID of the image that reads each. */
 const USERS = {
   ...Object.fromEntries(services.map(({ name }) => [name, 1000])),
   owner: 1000,
@@ -65,22 +65,22 @@ function alertmanagerConfig() {
 
 const random = () => randomBytes(24).toString('hex');
 
-function write(owner, name, value) {
-  const file = join(ROOT, owner, name);
+function write(folder, name, value) {
+  const file = join(ROOT, folder, name);
   const next = `${file}.next`;
   // fsync before rename: data encrypted with the secret may survive a power loss, so the secret must survive it too.
   writeFileSync(next, value, { mode: 0o400, flush: true });
-  chownSync(next, USERS[owner], USERS[owner]);
+  chownSync(next, USERS[folder], USERS[folder]);
   renameSync(next, file);
 }
 
 /** Writes the secret unless it exists; returns the stored secret. */
-function ensureSecret(owner, name, value) {
-  const file = join(ROOT, owner, name);
-  if (!existsSync(file)) write(owner, name, value);
+function ensureSecret(folder, name, value) {
+  const file = join(ROOT, folder, name);
+  if (!existsSync(file)) write(folder, name, value);
   const secret = readFileSync(file, 'utf8');
   if (secret === '')
-    refuse(`The secret ${owner}/${name} is empty: restore it, or delete all data (docker compose down -v).`);
+    refuse(`The secret ${folder}/${name} is empty: restore it, or delete all data (docker compose down -v).`);
   return secret;
 }
 
@@ -119,9 +119,9 @@ ensureSecret('grafana', 'logs-database-password', grafana);
 // Written at each start, because the settings may have changed.
 write('alertmanager', 'alertmanager.yml', alertmanagerConfig());
 
-for (const [owner, user] of Object.entries(USERS)) {
-  chownSync(join(ROOT, owner), user, user);
-  chmodSync(join(ROOT, owner), 0o500);
+for (const [folder, user] of Object.entries(USERS)) {
+  chownSync(join(ROOT, folder), user, user);
+  chmodSync(join(ROOT, folder), 0o500);
 }
 // edge.yml mounts a volume in which Caddy stores keys and certificates.
 if (existsSync(join(ROOT, 'caddy'))) chownSync(join(ROOT, 'caddy'), 1000, 1000);

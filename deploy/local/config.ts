@@ -4,7 +4,7 @@ import { integer, readConfig, url } from '@content-platform/chassis/config';
 import { z } from 'zod';
 
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-/** Folder for downloads that all stacks of this clone share. */
+/** The default state folder. It also has the downloads that all stacks of this clone share. */
 export const DOWNLOADS = join(ROOT, '.local');
 
 const brokers = 'addresses host:port, separated by commas';
@@ -55,7 +55,7 @@ export function platformUrl(databaseUrl: string): string {
 export type External = Partial<ReturnType<typeof readLauncherConfig>['external']>;
 
 /** STATE_DIR lets tests avoid the developer's own stack. */
-const stateFolder = (env: NodeJS.ProcessEnv): string => resolve(ROOT, env.STATE_DIR || '.local');
+const stateFolder = (env: NodeJS.ProcessEnv): string => resolve(ROOT, env.STATE_DIR || DOWNLOADS);
 
 /** Path of stack.json: STACK_FILE, or the file in STATE_DIR or `.local`. */
 export const stackFilePath = (env: NodeJS.ProcessEnv = process.env): string =>

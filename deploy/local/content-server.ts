@@ -75,10 +75,9 @@ async function run(given: Command): Promise<void> {
   const announcer = await announcers[command.via](settings);
   const records = openRecords(settings.database);
   try {
-    const { traffic } = command;
-    if (!traffic) return console.log(await changeAndAnnounce(command, records, announcer));
     const work = (): Promise<string> => changeAndAnnounce(command, records, announcer);
-    const { rate, seconds } = traffic;
+    if (!command.traffic) return console.log(await work());
+    const { rate, seconds } = command.traffic;
     const { done, failures, median, slowest, elapsed } = await steadyTraffic(rate, seconds, work);
     const times = `median ${median.toFixed(0)} ms, slowest ${slowest.toFixed(0)} ms`;
     console.log(

@@ -20,21 +20,21 @@ interface Container {
   image: string;
   port: number;
   /** The port in the container to which `port` of this machine leads. */
-  inside: number;
+  containerPort: number;
   env?: Record<string, string>;
   command?: string[];
   /** Folder in the container whose data survives a restart of the container. */
-  keep?: string;
+  dataFolder?: string;
 }
 
 /** Runs a container as a process. Its name follows from the folder, so that the next start removes a leftover. */
 export function containerSpec(state: State, container: Container, ready: () => Promise<void>): ProcessSpec {
-  const { image, port, inside, env = {}, command = [], keep } = container;
+  const { image, port, containerPort, env = {}, command = [], dataFolder } = container;
   const folder = createHash('sha256').update(state.folder).digest('hex').slice(0, 8);
   const name = `content-platform-${container.name}-${folder}`;
   const environment = Object.entries(env).flatMap(([key, value]) => ['-e', `${key}=${value}`]);
-  const volume = keep ? ['-v', `${name}:${keep}`] : [];
-  const publish = ['-p', `${HOST}:${port}:${inside}`];
+  const volume = dataFolder ? ['-v', `${name}:${dataFolder}`] : [];
+  const publish = ['-p', `${HOST}:${port}:${containerPort}`];
   return {
     name: container.name,
     command: 'docker',

@@ -33,10 +33,10 @@ async function listens(address: string): Promise<void> {
   await once(socket, 'connect', { signal: AbortSignal.timeout(1_000) }).finally(() => socket.destroy());
 }
 
-async function answers(brokers: string): Promise<void> {
-  await listens(brokers);
+async function answers(broker: string): Promise<void> {
+  await listens(broker);
   const options = { logLevel: logLevel.NOTHING, connectionTimeout: 1_000, retry: { retries: 0 } };
-  const admin = new Kafka({ brokers: [brokers], ...options }).admin();
+  const admin = new Kafka({ brokers: [broker], ...options }).admin();
   try {
     await admin.connect();
     await admin.listTopics();
@@ -66,7 +66,7 @@ export async function startKafka(context: StackContext, report: Report): Promise
   if (context.needsKafka)
     throw new Problem(`There is no Kafka: ${prepared}. Install Java 17 and Maven, or set KAFKA_BROKERS.`);
   report(
-    `unavailable (${prepared}); invalidation works by HTTP only. To use Kafka, install Java 17 and Maven, or Docker, or set KAFKA_BROKERS.`,
+    `unavailable (${prepared}); invalidation works by HTTP only. To use Kafka, install Java 17 (on PATH or in JAVA_HOME) and Maven, or start Docker so that "docker pull ${image}" works, or set KAFKA_BROKERS.`,
   );
   return null;
 }
@@ -120,10 +120,9 @@ async function javaKafka(context: ServerContext, java: string, port: number): Pr
   const logging = `-Dlog4j2.configurationFile=${join(import.meta.dirname, 'kafka', 'log4j2.properties')}`;
   const common = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', logging, '-cp', kafkaJars.classPath() ?? ''];
   if (!existsSync(join(data, 'meta.properties'))) {
-    const tool = ['-Xmx128m', ...common, 'kafka.tools.StorageTool'];
-    const format = ['format', '--ignore-formatted', '-t', clusterId, '-c', properties];
+    const tool = ['-Xmx128m', ...common, 'kafka.tools.StorageTool', 'format', '--ignore-formatted'];
     const limits = { signal, within: 120_000, env: javaEnv };
-    const { code, output } = await runCommand(java, [...tool, ...format], limits);
+    const { code, output } = await runCommand(java, [...tool, '-t', clusterId, '-c', properties], limits);
     if (code !== 0) throw new Problem(`Kafka's data folder ${data} could not be created.`, lastLines(output));
   }
   const spec: ProcessSpec = {
@@ -157,6 +156,6 @@ function dockerKafka(state: State, port: number): PreparedKafka {
     KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS: '0',
   };
   const brokers = `${HOST}:${port}`;
-  const container = { name: 'kafka', image, port, inside: port, env, keep: dataInContainer };
+  const container = { name: 'kafka', image, port, containerPort: port, env, dataFolder: dataInContainer };
   return { brokers, version: 'in Docker', spec: containerSpec(state, container, () => answers(brokers)) };
 }

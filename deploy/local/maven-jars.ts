@@ -42,7 +42,8 @@ export function mavenJars(name: string, pom: string, artifact: string) {
       const args = ['-q', '-B', '-f', pom, copyDependencies, ...target];
       try {
         const { code, output } = await runCommand(maven, args, { signal, within: 170_000, env: javaEnv });
-        if (code !== 0) return `Maven could not download it (${lastLines(output, 1)[0]?.slice(0, 200)})`;
+        const cause = /^\[ERROR\] (.+)/m.exec(output)?.[1] ?? lastLines(output, 1)[0]!;
+        if (code !== 0) return `Maven could not download it (${cause.slice(-200) || 'not within 170 s'})`;
         if (!existsSync(folder)) renameSync(draft, folder);
         return undefined;
       } finally {

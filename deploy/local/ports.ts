@@ -10,7 +10,7 @@ export const isFree = (port: number): Promise<boolean> =>
   });
 
 /** Throws unless the URL returns 200 within a second. */
-export async function isReady(url: string): Promise<void> {
+export async function checkReady(url: string): Promise<void> {
   const reply = await fetch(url, { signal: AbortSignal.timeout(1_000) });
   await reply.body?.cancel();
   if (reply.status !== 200) throw new Error('not ready');

@@ -39,7 +39,7 @@ async function withRedis<T>(url: string, work: (client: Redis) => Promise<T>): P
 const versionOf = (url: string): Promise<string> =>
   withRedis(url, async (client) => /redis_version:(\S+)/.exec(await client.info('server'))?.[1] ?? '');
 
-/** Creates a user for each service, gives the unrestricted user `default` the password of `url` and logs in. */
+/** The readiness check: creates the services' users, which a restart loses, sets `default`'s password and logs in. */
 async function ensureUsers(url: string, secrets: Secrets): Promise<void> {
   const { host, password } = new URL(url);
   await withRedis(`redis://${host}`, async (client) => {
@@ -91,13 +91,13 @@ async function chooseSpec(context: ServerContext, port: number, report: Report):
   if (!binary && (await hasImage(image, signal))) {
     report('in Docker');
     const command = ['redis-server', ...settings];
-    return containerSpec(state, { name: 'redis', image, port, inside: 6379, command }, ready);
+    return containerSpec(state, { name: 'redis', image, port, containerPort: 6379, command }, ready);
   }
   if (!binary) report('installing redis-server');
   binary ??= await installedRedis(signal);
   if (!binary)
     throw new Problem(
-      `There is no Redis: install redis-server or valkey-server ${oldestVersion} or newer (apt install redis-server, brew install redis), start Docker, or set REDIS_URL.`,
+      `There is no Redis: install redis-server or valkey-server ${oldestVersion} or newer (apt install redis-server, brew install redis; Ubuntu 22.04 and Debian 11 have only Redis 6), or start Docker so that "docker pull ${image}" works, or set REDIS_URL.`,
     );
   const folder = state.path('redis');
   // A stack starts with an empty cache. A server that crashes while the stack runs restarts with its data.

@@ -1,6 +1,6 @@
-import { ensureClient, ensureUser, openAccounts } from '@content-platform/auth/accounts';
-import { withClient } from '@content-platform/chassis';
-import { ensureLetters, openLetters } from '@content-platform/letters/letters';
+import { ensureClient, ensureUser, withAccounts } from '@content-platform/auth/accounts';
+import { openDatabase, withClient } from '@content-platform/chassis';
+import { ensureLetters } from '@content-platform/letters/letters';
 import pg from 'pg';
 import {
   DEMO_CLIENT,
@@ -34,7 +34,7 @@ export async function seed(database: string): Promise<void> {
      on conflict do nothing`;
   await withClient(database, (client) => client.query(addRecords, [JSON.stringify(demoRecords())]));
   const userId = await addAccounts(database);
-  const letters = await openLetters(database);
+  const letters = await openDatabase('letters', database);
   const demoLetters = DEMO_LETTERS.map((letter) => ({ ...letter, userId }));
   await ensureLetters(letters, demoLetters).finally(() => letters.close());
 }
@@ -50,14 +50,11 @@ export async function enableContentServerLogin(database: string, password: strin
 }
 
 /** Adds the missing demo accounts. Returns the ID of the user who owns the demo letters. */
-async function addAccounts(database: string): Promise<number> {
-  const accounts = await openAccounts(database);
-  try {
+function addAccounts(database: string): Promise<number> {
+  return withAccounts(database, async (accounts) => {
     // Sequential, so that each account has the same ID in every new database.
     for (const user of DEMO_USERS) await ensureUser(accounts, { ...user, password: DEMO_PASSWORD });
     await ensureClient(accounts, DEMO_CLIENT);
     return (await accounts.users.findByEmail(DEMO_USER_EMAIL))!.id;
-  } finally {
-    await accounts.close();
-  }
+  });
 }

@@ -11,7 +11,7 @@ import {
 } from '@content-platform/contract';
 import { ROOT } from './config.ts';
 import { readSecrets, rotateKeySecret } from './key-secret.ts';
-import { HOST, isReady } from './ports.ts';
+import { checkReady, HOST } from './ports.ts';
 import { Problem } from './problem.ts';
 import { lastLines, runCommand } from './run-command.ts';
 import { derivedSecret, type Secrets } from './state.ts';
@@ -26,7 +26,7 @@ export interface ServiceContext {
   media: string;
   /** Networks whose X-Forwarded-For the gateway trusts. */
   trustedProxies?: string | undefined;
-  /** Settings of the auth service for an identity service and for mails. */
+  /** Settings of the auth service for an identity provider and for mails. */
   identity?: Record<string, string> | undefined;
   mail?: Record<string, string> | undefined;
   urlOf: (name: ServiceName, listener: 'public' | 'internal') => string;
@@ -148,7 +148,7 @@ export function serviceSpec(
     async prepare() {
       if (name === 'auth') await finishRotation(context.postgres, context.secretsFile);
     },
-    ready: () => isReady(`${at(internal)}/health/ready`),
+    ready: () => checkReady(`${at(internal)}/health/ready`),
     readyWithinMs: 60_000,
     // After SIGTERM a process serves until gateways have noticed. Here the whole stack stops.
     stopSignal: 'SIGINT',

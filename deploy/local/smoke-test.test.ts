@@ -1,12 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { startHttpServer } from '../../test/support/http-server.ts';
+import { failure, startFakeServer } from '../../test/support/fake-server.ts';
 import { smokeTest } from './smoke-test.ts';
 
 test('is skipped if the demo user has a second factor', async () => {
-  const body = { error: 'mfa_required', code: 401, message: 'M', request_id: 'R' };
-  const server = await startHttpServer((_, response) => {
-    response.writeHead(401, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
-  });
+  const server = await startFakeServer({ '/api/login': [failure(401, 'mfa_required')] });
   const client = { clientId: 'c', clientSecret: 's' };
   const settings = { database: 'postgres://127.0.0.1:1/x', gateway: server.origin, kafka: null, ...client };
   const lines: string[] = [];

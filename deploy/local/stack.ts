@@ -27,7 +27,7 @@ interface StackOptions extends Pick<StackContext, 'external' | 'usualPorts' | 'p
   gatewayPort: number;
   /** Networks whose X-Forwarded-For the gateway trusts, so that a test can simulate many clients. */
   trustedProxies?: string;
-  /** Start the demo identity service and allow logins there. */
+  /** Start the demo identity provider and allow logins there. */
   identityDemo?: boolean;
   /** Password for the role `content_server`. Default: the generated one of the state folder. */
   contentServerPassword?: string | undefined;
@@ -94,9 +94,9 @@ export async function startStack(options: StackOptions) {
     return { postgres: platform, logs, redis: await redis, kafka: await kafka };
   }
 
-  /** Starts the demo identity service and returns the settings of the auth service for it. */
+  /** Starts the demo identity provider and returns the settings of the auth service for it. */
   const startIdentityDemo = (): Promise<Record<string, string>> =>
-    step('identity service', async (report) => {
+    step('identity provider', async (report) => {
       const { issuer, spec, environment } = await prepareIdentityDemo(gatewayPort);
       await processes.up('services', spec);
       report(`at ${issuer}`);
@@ -218,7 +218,7 @@ async function refuseTakenPorts(gatewayPort: number): Promise<void> {
         );
 }
 
-/** Returns the URLs and ports of proxies that processes use instead of the real ones. */
+/** For a test: starts proxies of stores and services; returns their URLs and ports. kafka.ts starts that of Kafka. */
 async function startProxies({ proxy, gatewayPort }: StackOptions, { postgres, logs, redis }: StoreAddresses) {
   const stores: Record<string, string> = {};
   const ports: Record<string, number> = {};

@@ -111,7 +111,7 @@ function loadOrCreateSecrets(file: string, data: string): Secrets {
 /** 192 bits as 32 characters. */
 export const randomSecret = (): string => randomBytes(24).toString('base64url');
 
-/** Returns a secret of the stack for one purpose, which is the same in every start. */
+/** Derives a secret for one purpose from a stored one, so that every start gets the same without a file of its own. */
 export const derivedSecret = ({ postgresPassword }: Secrets, purpose: string): string =>
   createHmac('sha256', postgresPassword).update(purpose).digest('base64url');
 

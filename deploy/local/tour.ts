@@ -32,11 +32,11 @@ export function tour(stack: Stack, state: string, identityDemo: boolean): string
 
 /** Five bash commands, to paste one after the other. */
 function tourCommands({ gateway, kafka }: Stack, state: string): string[] {
-  const which = state === DOWNLOADS ? '' : `STACK_FILE="${join(state, 'stack.json')}" `;
+  const stackFile = state === DOWNLOADS ? '' : `STACK_FILE="${join(state, 'stack.json')}" `;
   const body = JSON.stringify({ email: DEMO_USER_EMAIL, password: DEMO_PASSWORD });
   const read = `curl -si ${gateway}/api/content/webform/12 -H "Authorization: Bearer $TOKEN"`;
   const edit = (title: string, via: string): string =>
-    `${which}npm run content-server -- edit webform 12 --title "${title}" --via ${via}`;
+    `${stackFile}npm run content-server -- edit webform 12 --title "${title}" --via ${via}`;
   return [
     `TOKEN=$(curl -s ${gateway}/api/login -H 'Content-Type: application/json' -d '${body}' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`,
     read,

@@ -10,7 +10,7 @@ const urlOf: UrlOf = (name, listener) =>
 /** The settings of a service in docker-compose.yml. */
 export const composeSettings = (service: Service) => settingsOf(service, urlOf, '/run/secrets');
 
-const linesOf = (service: Service, isWanted: (value: string) => boolean): string =>
+const settingLines = (service: Service, isWanted: (value: string) => boolean): string =>
   Object.entries(composeSettings(service))
     .filter(([name, value]) => !common.includes(name) && isWanted(value))
     .map(([name, value]) => `      ${name}: ${value}\n`)
@@ -18,7 +18,7 @@ const linesOf = (service: Service, isWanted: (value: string) => boolean): string
 
 /** The lines with the addresses of other services. */
 export const addressLines = (name: Service['name']): string =>
-  linesOf(serviceOf(name), (value) => value.startsWith('http'));
+  settingLines(serviceOf(name), (value) => value.startsWith('http'));
 
 const newContainer = (service: Service): string => `
   ${service.name}:
@@ -28,7 +28,7 @@ const newContainer = (service: Service): string => `
     stop_grace_period: ${service.stopSeconds}s
     environment:
       <<: *addresses
-${linesOf(service, () => true)}    volumes: ['${service.name}-secrets:/run/secrets:ro']
+${settingLines(service, () => true)}    volumes: ['${service.name}-secrets:/run/secrets:ro']
     networks: [inside, data]
     depends_on: *after-stores
 `;

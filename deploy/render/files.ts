@@ -25,7 +25,7 @@ groups:
       ({ name }) => `      - { record: 'service:expected', expr: vector(1), labels: { service: ${name} } }\n`,
     ),
   'deploy/kubernetes/base/services.yaml': manifests,
-  // Reads services.yaml.
+  // After services.yaml, from which it counts the connections.
   'docs/reference/configuration.md': configurationPage,
   'clients/typescript/src/contract.ts': clientContract,
 };
@@ -48,8 +48,7 @@ export async function* renderFiles(): AsyncGenerator<[file: string, text: string
   };
   for (const [file, text] of Object.entries(wholeFiles)) yield [file, await formatted(file, text())];
   for (const list of lists) yield [list[0], await formatted(list[0], withList(list))];
-  for (const [file, text] of Object.entries(renderResults()))
-    yield [file, file.endsWith('.md') ? await formatted(file, text) : text];
+  yield* Object.entries(renderResults());
   const { dashboards } = await import('../../grafana/dashboards.ts');
   for (const dashboard of dashboards())
     yield [`grafana/dashboards/${dashboard.uid}.json`, `${JSON.stringify(dashboard, null, 2)}\n`];

@@ -24,7 +24,7 @@ try {
     const files = await outdatedFiles();
     if (files.length > 0)
       throw new Problem(
-        `Outdated: ${files.join(', ')}. Run npm run render, look at the change and commit it. Delete a dashboard that it does not write.`,
+        `Outdated: ${files.join(', ')}. Run npm run render, check the change and commit it. Delete a dashboard that it does not write.`,
       );
   } else {
     for await (const [file, text] of renderFiles()) writeFileSync(join(ROOT, file), text);

@@ -37,7 +37,7 @@ test.each([
   ['gzip twice', { ...asJson, 'Content-Encoding': 'identity, gzip' }, 415],
   ['identity', { ...asJson, 'Content-Encoding': 'identity' }, 200],
   ['a charset', { 'Content-Type': 'Application/JSON; charset=utf-8' }, 200],
-])('%s', async (_, headers, status) => {
+])('%s: %j returns %i', async (_, headers, status) => {
   expect(await post({ 'Content-Length': 2, ...headers }, '{}')).toMatchObject({ status });
   expect(fixture.upstream.received).toHaveLength(status === 200 ? 1 : 0);
 });

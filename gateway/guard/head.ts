@@ -32,7 +32,7 @@ export function createHeadCheck() {
   const pipelined = new WeakMap<Socket, number>();
   const isMalformed = (request: IncomingMessage): boolean => problems.has(request);
 
-  /** Disconnects a client that sends many requests and does not read the replies. */
+  /** Counts a waiting request. Returns false if there are too many, and disconnects the client: it reads no replies. */
   function mayWait(socket: Socket, response: GatewayResponse): boolean {
     const count = (pipelined.get(socket) ?? 0) + 1;
     pipelined.set(socket, count);
@@ -115,7 +115,8 @@ export function checkTarget(target: string): string {
   if (emptySegment.test(decoded)) throw malformedTarget('The path contains an empty segment.');
   if (dotSegment.test(decoded)) throw malformedTarget('The path contains a dot segment.');
   if (!queryForm.test(query)) throw malformedTarget('The query contains a character that must be encoded.');
-  decode(query);
+  // Microsoft Entra ID returns a login's error with a description of several lines.
+  decode(query.replace(/%0[ad]/gi, '+'));
   return path;
 }
 

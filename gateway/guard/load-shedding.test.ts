@@ -19,25 +19,25 @@ async function openMany(count: number) {
 
 /**
  * Sends 2,400 requests at once, which is more than the queue holds, and at the end of them each of `last` on a
- * connection of its own. Returns the connections, and those of `last` with their replies so far.
+ * connection of its own. Returns the connections, `lastClients` with the `replies` to `last` so far.
  */
 async function burst(last: string[], flood = rawGet()) {
-  const own = await openMany(120 + last.length);
-  const clients = own.splice(0, 120);
-  const skip = own.map(({ received }) => received().length);
+  const lastClients = await openMany(120 + last.length);
+  const clients = lastClients.splice(0, 120);
+  const before = lastClients.map(({ received }) => received().length);
   for (const { socket } of clients) socket.write(flood.repeat(20));
-  last.forEach((text, index) => own[index]!.socket.write(text, 'latin1'));
-  const replies = own.map(
+  last.forEach((text, index) => lastClients[index]!.socket.write(text, 'latin1'));
+  const replies = lastClients.map(
     ({ received }, index) =>
       () =>
-        received().slice(skip[index]),
+        received().slice(before[index]),
   );
-  return { clients, own, replies };
+  return { clients, lastClients, replies };
 }
 
 test('requests beyond the queue get 503 with Retry-After, all others are answered, and connections stay in use', async () => {
-  const { clients, own } = await burst([rawGet()]);
-  const replies = () => [...clients, ...own].map(({ received }) => received()).join('');
+  const { clients, lastClients } = await burst([rawGet()]);
+  const replies = () => [...clients, ...lastClients].map(({ received }) => received()).join('');
   await until('all are answered', () => statusesIn(replies()).length === clients.length * 21 + 2);
   const refused = statusesIn(replies()).filter((status) => status !== 200);
   expect(new Set(refused)).toEqual(new Set([503]));
@@ -66,8 +66,8 @@ const slowPost =
 test('with a full queue, /health works, pages read refusals, and bodies and malformed heads end connections', async () => {
   const malformed = rawGet('Host: y\r\n') + rawGet();
   const ending = [slowPost, rawGet('Connection: close\r\n').replace('GET', 'HEAD'), malformed];
-  const { own, replies } = await burst([...ending, health, rawGet(`Origin: ${page}\r\n`)]);
-  for (const { socket } of own.slice(0, 3))
+  const { lastClients, replies } = await burst([...ending, health, rawGet(`Origin: ${page}\r\n`)]);
+  for (const { socket } of lastClients.slice(0, 3))
     await until('the connection has ended', () => socket.readableEnded);
   const [healthReply, reply] = replies.slice(3) as [() => string, () => string];
   await until('both are answered', () => healthReply().includes('\r\n\r\n') && reply().endsWith('}'));
@@ -87,7 +87,7 @@ test('a request that waits is answered, although a malformed head follows on its
   expect(statusesIn(client!.received())).toEqual([200, 200, 400]);
 });
 
-test('slow senders and slow readers delay nobody', async () => {
+test('slow senders and slow readers do not delay other clients', async () => {
   const large = 'GET /api/docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(3);
   const sockets = Array.from({ length: 200 }, () => fixture.connect().pause());
   sockets.forEach((socket, index) => socket.write(index % 2 === 0 ? slowPost : large));

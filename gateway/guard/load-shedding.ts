@@ -87,15 +87,15 @@ export function createRestingConnections(room: () => number) {
 
   function wake(): void {
     const now = performance.now();
-    const read = ([socket]: Rest, isOver: boolean) => {
+    const resume = ([socket]: Rest, isOver: boolean) => {
       if (!socket.destroyed) woken.set(socket.resume(), isOver);
     };
     for (const rests of [normal, long])
-      while (woken.size < maxPerCheck && (rests[0]?.[1] ?? Infinity) <= now) read(rests.shift()!, true);
+      while (woken.size < maxPerCheck && (rests[0]?.[1] ?? Infinity) <= now) resume(rests.shift()!, true);
     const most = Math.min(maxPerCheck, room());
     // The latest first: their clients have waited least, and still get their replies in time.
     for (const rests of [normal, long])
-      while (woken.size < most && rests.length > 0) read(rests.pop()!, false);
+      while (woken.size < most && rests.length > 0) resume(rests.pop()!, false);
     setImmediate(() => woken.clear());
     if (normal.length + long.length === 0) stop();
   }

@@ -24,7 +24,7 @@ async function start(options: Partial<TestGatewayOptions> = {}): Promise<void> {
     await until('Redis is connected', () => fixture.gateway.redis?.status === 'ready');
 }
 
-interface Asking {
+interface TestRequest {
   path?: string;
   from?: string;
   token?: string;
@@ -32,7 +32,7 @@ interface Asking {
   method?: string;
 }
 
-function ask({ path = '/health', from = '1.2.3.4', token, body, method = 'GET' }: Asking = {}) {
+function ask({ path = '/health', from = '1.2.3.4', token, body, method = 'GET' }: TestRequest = {}) {
   const headers: Record<string, string> = { 'X-Forwarded-For': from };
   if (token) headers['Authorization'] = `Bearer ${token}`;
   if (body) headers['Content-Type'] = 'application/json';
@@ -40,21 +40,21 @@ function ask({ path = '/health', from = '1.2.3.4', token, body, method = 'GET' }
 }
 
 /** Returns how many of `times` requests get through. */
-async function passed(times: number, asking?: Asking): Promise<number> {
+async function passed(times: number, request?: TestRequest): Promise<number> {
   let count = 0;
   for (let index = 0; index < times; index += 1) {
-    if ((await ask(asking)).status !== 429) count += 1;
+    if ((await ask(request)).status !== 429) count += 1;
     // On a busy machine the gateway would allow the next request before it knows Redis's count.
     await Promise.race([redis.admin.ping(), sleep(20)]);
   }
   return count;
 }
 
-/** /health has 600 a minute: with this scale it has 5. */
-const five = 5 / 600;
+/** A scale that allows 5 requests a minute to /health, instead of 600. */
+const fiveAMinute = 5 / 600;
 
 test('returns 429 with Retry-After over the limit, and counts it by route', async () => {
-  await start({ scale: five });
+  await start({ scale: fiveAMinute });
   const path = '/.well-known/jwks.json';
   expect(await passed(5, { path })).toBe(5);
   const response = await ask({ path });
@@ -69,14 +69,14 @@ test('returns 429 with Retry-After over the limit, and counts it by route', asyn
 });
 
 test('counts HEAD like GET', async () => {
-  await start({ scale: five });
+  await start({ scale: fiveAMinute });
   expect(await passed(3)).toBe(3);
   expect(await passed(3, { method: 'HEAD' })).toBe(2);
   expect(await passed(1)).toBe(0);
 });
 
 test('counts per endpoint and IP address, and IPv6 addresses per /64 network', async () => {
-  await start({ scale: five });
+  await start({ scale: fiveAMinute });
   expect(await passed(6)).toBe(5);
   expect(await passed(6, { from: '1.2.3.5' })).toBe(5);
   expect(await passed(6, { path: '/api/docs' })).toBe(5);
@@ -94,25 +94,25 @@ test.each([
 });
 
 test('counts requests with a token per user or client, across IP addresses', async () => {
-  await start({ scale: five });
+  await start({ scale: fiveAMinute });
   const me = { path: '/api/me', token: mint({ sub: '1' }) };
   expect(await passed(3, me)).toBe(3);
   expect(await passed(3, { ...me, from: '5.6.7.8', token: mint({ sub: '1' }) })).toBe(2);
   expect(await passed(3, { path: '/api/me', token: mint({ sub: '2' }) })).toBe(3);
   // A machine client and a user with the same name have separate counts.
   const read = { path: content };
-  const fifty = 6000 * five;
+  const fifty = 6000 * fiveAMinute;
   expect(await passed(fifty + 1, { ...read, token: machineToken('1', 'content:read') })).toBe(fifty);
   expect(await passed(1, { ...read, token: mint({ sub: '1' }) })).toBe(1);
 });
 
 test('two gateways share counts in Redis keys that expire', async () => {
-  await start({ scale: five });
+  await start({ scale: fiveAMinute });
   const counted = (count: string) =>
     until(`Redis counts ${count}`, async () => (await redis.admin.get('rate:health:1.2.3.4')) === count);
   expect(await passed(3)).toBe(3);
   await counted('3');
-  await start({ scale: five });
+  await start({ scale: fiveAMinute });
   expect(await passed(1)).toBe(1);
   await counted('4');
   expect(await passed(10)).toBe(1);
@@ -124,7 +124,7 @@ test('two gateways share counts in Redis keys that expire', async () => {
 });
 
 test('a subject over its limit that pauses is still refused', async () => {
-  await start({ scale: five });
+  await start({ scale: fiveAMinute });
   expect(await passed(6)).toBe(5);
   await until('Redis has the count', async () => (await redis.admin.get('rate:health:1.2.3.4')) === '5');
   // The gateway forgets other subjects after 200 ms without requests.
@@ -227,22 +227,22 @@ test('requests of clients that disconnected before they were counted are not in 
   const limits = createRateLimits(shared!, [health], 1, metrics, createLogger('gateway', 'silent'));
   const locals = { endpoint: health, address: '1.2.3.4' };
   const gone = { destroyed: true, once: () => undefined, locals } as never;
-  for (let counted = 0; counted <= maxInFlight; counted += 1) await limits.count(gone);
+  for (let n = 0; n <= maxInFlight; n += 1) await limits.count(gone); // would throw above the limit
 });
 
-test('a scale of 0 disables the limit', async () => {
+test('a scale of 0 disables the in-flight limit', async () => {
   await holdAll(0);
-  await begin(maxInFlight + 40, content, first);
+  await begin(maxInFlight + 40, content, first); // waits until the service has all of them
 });
 
 describe('without Redis', () => {
   test('counts limits in the process', async () => {
-    await start({ scale: five, redisUrl: 'redis://127.0.0.1:1' });
+    await start({ scale: fiveAMinute, redisUrl: 'redis://127.0.0.1:1' });
     expect(await passed(7)).toBe(5);
   });
 
   /** Waits until Redis counts the requests of a new address again. */
-  async function untilRedisCounts(request: Asking): Promise<void> {
+  async function untilRedisCounts(request: TestRequest): Promise<void> {
     let tries = 0;
     const key = `rate:${request.path === '/api/login' ? 'login' : 'health'}`;
     await until('Redis counts all', async () => {

@@ -40,7 +40,7 @@ interface Count {
   sending: number;
   /** Redis's last reply: the requests at all gateways. */
   known: number;
-  /** performance.now() */
+  /** performance.now() at the end of the window. */
   endsAt: number;
 }
 
@@ -76,7 +76,7 @@ export function createExactLimiter(
   const shared = new RateLimiterRedis(blocking) as RateLimiterRedis & Blocks;
 
   return async (subject) => {
-    // Checked before the breaker: a breaker that allowed this call would get no report about Redis.
+    // Before breaker.allows(): while Redis fails, that allows one call a second, which this return would waste.
     const blockedMs = shared.getInMemoryBlockMsBeforeExpire(shared.getKey(subject));
     if (blockedMs > 0) return blockedMs;
     if (breaker.allows()) {
@@ -123,7 +123,7 @@ export function createSyncedLimiters(redis: RedisClient, breaker: Breaker) {
     /** The oldest window first. */
     const counts = new Map<string, Count>();
 
-    function begin(subject: string, now: number) {
+    function beginWindow(subject: string, now: number) {
       for (const [old, { endsAt }] of counts) {
         if (endsAt > now) break;
         counts.delete(old);
@@ -163,7 +163,7 @@ export function createSyncedLimiters(redis: RedisClient, breaker: Breaker) {
     return (subject) => {
       const now = performance.now();
       let count = counts.get(subject);
-      if (!count || count.endsAt <= now) count = begin(subject, now);
+      if (!count || count.endsAt <= now) count = beginWindow(subject, now);
       if (count.known + count.sending + count.pending >= requests) return count.endsAt - now;
       count.pending += 1;
       return undefined;
@@ -192,8 +192,8 @@ function createInFlight() {
 }
 
 /**
- * Creates the limits per user, client or, without a token, IP address. `scale` multiplies them, except limits on
- * guessing secrets; 0 disables them and the limit of requests in flight.
+ * Creates the limits of `endpoints` (`rateLimit` in the contract) per user, client or, without a token, IP address.
+ * `scale` multiplies all except limits on guessing secrets and `maxInFlight`; 0 disables all except those on guessing.
  */
 export function createRateLimits(
   redis: RedisClient,

@@ -10,8 +10,8 @@ import { createRestingConnections } from './load-shedding.ts';
 let room: number;
 let server: Server;
 let client: Socket;
-/** For each request, whether it has waited for a whole rest, and the port of its client. */
-let late: boolean[];
+/** For each request, isLate() (it waited unread until the end of a rest), and the port of its client. */
+let lateness: boolean[];
 let ports: number[];
 let connections: ReturnType<typeof createRestingConnections>;
 
@@ -19,12 +19,12 @@ const request = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
 beforeEach(async () => {
   room = 0;
-  late = [];
+  lateness = [];
   ports = [];
   connections = createRestingConnections(() => room);
   // A server that refuses every request.
   server = createServer((incoming, response) => {
-    late.push(connections.isLate(incoming.socket));
+    lateness.push(connections.isLate(incoming.socket));
     ports.push(incoming.socket.remotePort!);
     connections.add(incoming.socket, response);
     response.end();
@@ -40,28 +40,28 @@ afterEach(() => {
   server.close();
 });
 
-test('a request sent during the rest is read after it, and is late', async () => {
+test('reads a request that was sent during a rest after the rest, and marks it as late', async () => {
   client.write(request);
-  await until('it is read', () => late.length === 2);
-  expect(late).toEqual([false, true]);
+  await until('it is read', () => lateness.length === 2);
+  expect(lateness).toEqual([false, true]);
 });
 
-test('a connection is read again as soon as the gateway is calm', async () => {
+test('reads a connection before the end of its rest if the queue has room', async () => {
   client.write(request);
-  await until('it rests again', () => late.length === 2);
+  await until('it rests again', () => lateness.length === 2);
   client.write(request);
   room = 1;
-  await until('it is read before its rest is over', () => late[2] === false);
+  await until('it is read before its rest is over', () => lateness[2] === false);
 });
 
 test('with little room, the connection that was refused last is read first', async () => {
   const other = connect((server.address() as AddressInfo).port, '127.0.0.1');
   client.write(request);
-  await until('the first rests again', () => late.length === 2);
+  await until('the first rests again', () => lateness.length === 2);
   other.write(request);
   await once(other, 'data');
   other.write(request);
-  await until('both rest', () => late.length === 4);
+  await until('both rest', () => lateness.length === 4);
   for (const socket of [client, other]) socket.write(request);
   room = 1;
   await until('both are read', () => ports.length === 6);
@@ -69,11 +69,11 @@ test('with little room, the connection that was refused last is read first', asy
   other.destroy();
 });
 
-test('a request sent after the rest is not late', async () => {
+test('does not mark a request as late that was sent after the rest', async () => {
   room = 1;
   // Longer than the pause between two checks.
   await sleep(100);
   client.write(request);
-  await until('it is read', () => late.length === 2);
-  expect(late).toEqual([false, false]);
+  await until('it is read', () => lateness.length === 2);
+  expect(lateness).toEqual([false, false]);
 });

@@ -3,7 +3,7 @@ import { endpoints, scopes, type Access } from '@content-platform/contract';
 import { createAllowlist, type Allowlist } from '../guard/access.ts';
 import { startGateway, type TestGateway } from '../testing/gateway.ts';
 import { pathVariants, type Variant } from '../testing/path-grammar.ts';
-import { distribute, envelopeProblem } from '../testing/raw-client.ts';
+import { createRawClient, envelopeProblem } from '../testing/raw-client.ts';
 import { readingsOf } from '../testing/readings.ts';
 import { mint, withScopes } from '../testing/tokens.ts';
 import { startUpstream, type RecordingUpstream } from '../testing/upstream.ts';
@@ -69,17 +69,23 @@ let wrongInAll = 0;
 async function sendAll(authorization: (index: number) => string | undefined, allowed: Access[]) {
   const wrong: string[] = [];
   for (const upstream of upstreams.values()) upstream.received.splice(0);
-  await distribute(gateway.origin, variants, 12, async (client, variant, index) => {
-    const value = authorization(index);
-    const token = value === undefined ? '' : `Authorization: ${value}\r\n`;
-    const head = `${variant.method} ${variant.target} HTTP/1.1\r\nHost: gateway.test\r\nX-Request-Id: ${index}\r\n`;
-    const reply = await client.ask(`${head}${token}\r\n`);
-    if (reply?.status === 200) return;
-    refused += 1;
-    const fine = reply !== undefined && reply.status >= 400 && reply.status < 500;
-    const problem = fine ? envelopeProblem(reply) : `answered ${reply?.status}`;
-    if (problem) wrong.push(`${show(variant)}: ${problem}`);
+  const queue = variants.entries();
+  const clients = Array.from({ length: 12 }, async () => {
+    const client = createRawClient(gateway.origin);
+    for (const [index, variant] of queue) {
+      const value = authorization(index);
+      const token = value === undefined ? '' : `Authorization: ${value}\r\n`;
+      const head = `${variant.method} ${variant.target} HTTP/1.1\r\nHost: gateway.test\r\nX-Request-Id: ${index}\r\n`;
+      const reply = await client.ask(`${head}${token}\r\n`);
+      if (reply?.status === 200) continue;
+      refused += 1;
+      const fine = reply !== undefined && reply.status >= 400 && reply.status < 500;
+      const problem = fine ? envelopeProblem(reply) : `answered ${reply?.status}`;
+      if (problem) wrong.push(`${show(variant)}: ${problem}`);
+    }
+    client.close();
   });
+  await Promise.all(clients);
   for (const [service, { received }] of upstreams) {
     forwarded += received.length;
     for (const { method, url, headers } of received) {

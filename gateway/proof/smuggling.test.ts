@@ -84,18 +84,18 @@ async function runLane(cases: (readonly [FramingCase, number])[]): Promise<strin
   const services = { auth: upstream.url, 'media-upload': upstream.url };
   const gateway = await startGateway({ services, server, timeouts: { drain: 100 } });
   const client = createRawClient(gateway.origin, limitMs);
-  for (const [one, index] of cases) {
+  for (const [framingCase, index] of cases) {
     const problems: string[] = [];
     const before = upstream.connections();
     upstream.received.splice(0);
     upstream.problems.splice(0);
-    const cut = index % 3 === 0 ? one.bytes.length : (index * 7_919) % one.bytes.length;
+    const cut = index % 3 === 0 ? framingCase.bytes.length : (index * 7_919) % framingCase.bytes.length;
     try {
-      const replies = await converse(gateway.origin, one.bytes + victim, cut);
-      const sent = [...one.marks, 'victim'];
+      const replies = await converse(gateway.origin, framingCase.bytes + victim, cut);
+      const sent = [...framingCase.marks, 'victim'];
       problems.push(...repliesProblems(sent, replies));
       const ok = replies.filter(({ status }) => status === 200).length;
-      if (one.outcome.kind === 'clean' && ok < (one.outcome.ends ? 1 : sent.length))
+      if (framingCase.outcome.kind === 'clean' && ok < (framingCase.outcome.ends ? 1 : sent.length))
         problems.push(`only ${ok} of ${sent.length} were answered 200`);
       const reply = await client.ask(second);
       if (reply?.status !== 200 || reply.body !== '{"mark":"second"}')
@@ -105,11 +105,11 @@ async function runLane(cases: (readonly [FramingCase, number])[]): Promise<strin
     }
     // Ignores programs that request keys from the gateway of an earlier test: their user agent is node.
     const received = upstream.received.filter(({ head }) => !/^user-agent: node$/im.test(head));
-    problems.push(...upstream.problems, ...arrivedProblems(one, received));
+    problems.push(...upstream.problems, ...arrivedProblems(framingCase, received));
     for (const problem of problems)
-      wrong.push(`${JSON.stringify(one.name).slice(0, 300)}: ${problem.slice(0, 400)}`);
+      wrong.push(`${JSON.stringify(framingCase.name).slice(0, 300)}: ${problem.slice(0, 400)}`);
     figures.cases += 1;
-    if (received.some(({ target }) => one.marks.includes(markOf(target)))) figures.forwarded += 1;
+    if (received.some(({ target }) => framingCase.marks.includes(markOf(target)))) figures.forwarded += 1;
     else figures.refused += 1;
     if (received.some(({ target }) => markOf(target) === 'victim')) figures.victims += 1;
     if (received.some(({ connection }) => connection <= before)) figures.reused += 1;
@@ -122,7 +122,7 @@ async function runLane(cases: (readonly [FramingCase, number])[]): Promise<strin
 }
 
 test('a request gets its own reply after any malformed bytes, and only complete requests arrive', async () => {
-  const cases = framingCases(mint(), count, seed).map((one, index) => [one, index] as const);
+  const cases = framingCases(mint(), count, seed).map((framingCase, index) => [framingCase, index] as const);
   const each = await Promise.all(
     Array.from({ length: lanes }, (_, lane) => runLane(cases.filter(([, index]) => index % lanes === lane))),
   );

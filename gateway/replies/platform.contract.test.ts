@@ -6,7 +6,7 @@ import { until } from '../../test/support/wait.ts';
 import { describeEndpoint } from '../../test/contract/describe-endpoint.ts';
 
 type Ask = (options: never) => Promise<Pick<Answer<contract.Endpoint>, 'status' | 'headers'>>;
-function isConditional(ask: Ask, options: { params?: object } = {}): void {
+function testNotModified(ask: Ask, options: { params?: object } = {}): void {
   test('returns 304 for the current ETag', async () => {
     const etag = (await ask(options as never)).headers.get('etag')!;
     const answer = await ask({ ...options, headers: { 'If-None-Match': etag } } as never);
@@ -17,7 +17,7 @@ function isConditional(ask: Ask, options: { params?: object } = {}): void {
 describeEndpoint(contract.health, {}, ({ ask }) => {
   test('reports that every service is ready', async () => {
     const services = { auth: 'up', 'content-cache': 'up' };
-    const answer = await until('all is well', async () => {
+    const answer = await until('every service is up', async () => {
       const now = await ask();
       return now.body?.status === 'ok' && now;
     });
@@ -25,17 +25,17 @@ describeEndpoint(contract.health, {}, ({ ask }) => {
   });
 });
 
-describeEndpoint(contract.openapiDocument, {}, ({ ask }) => isConditional(ask));
+describeEndpoint(contract.openapiDocument, {}, ({ ask }) => testNotModified(ask));
 
 describeEndpoint(contract.asyncapiDocument, {}, ({ ask }) => {
-  isConditional(ask);
+  testNotModified(ask);
   test('describes the topic', async () => {
     expect(JSON.stringify((await ask()).body)).toContain(contract.cacheInvalidation.topic);
   });
 });
 
 describeEndpoint(contract.docs, {}, ({ ask }) => {
-  isConditional(ask);
+  testNotModified(ask);
   test('serves every file that the page links, relative to its URL without trailing slash', async () => {
     const page = await (await fetch(`${stack().gateway}/api/docs`)).text();
     const parts = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1]!);
@@ -51,7 +51,7 @@ describeEndpoint(contract.docs, {}, ({ ask }) => {
 });
 
 describeEndpoint(contract.docsAsset, { path: '/api/docs/swagger-ui.css' }, ({ ask }) => {
-  isConditional(ask, { params: { asset: 'swagger-ui.css' } });
+  testNotModified(ask, { params: { asset: 'swagger-ui.css' } });
   test.each(['package.json', 'index.html', '__proto__', 'swagger-ui.css.map', 'constructor', 'START.js'])(
     'returns 404 for %s',
     async (asset) => {

@@ -73,20 +73,20 @@ const lengths: Length[] = [
 ];
 
 const hex = (text: string) => text.length.toString(16);
-const one = (text: string, size = hex(text), end = '\r\n') => `${size}${end}${text}\r\n`;
+const chunk = (text: string, size = hex(text), end = '\r\n') => `${size}${end}${text}\r\n`;
 /** A chunked body whose data is a request; `decoded` is undefined if the body is malformed. */
 const chunkings: [body: string, decoded: string | undefined][] = [
-  [`${one(inner)}0\r\n\r\n`, inner],
-  [`${one(inner.slice(0, 9))}${one(inner.slice(9))}0\r\n\r\n`, inner],
-  [`${one(inner, `000${hex(inner)}`)}000\r\n\r\n`, inner],
-  [`${one(inner, hex(inner).toUpperCase())}0\r\n\r\n`, inner],
-  [`${one(inner, `${hex(inner)};a`)}0;b=c\r\n\r\n`, inner],
-  [`${one(inner, `${hex(inner)};a="b;c"`)}0\r\n\r\n`, inner],
-  [`${one(inner)}0\r\nX-Trailer: y\r\nHost: y\r\nX-User-Id: 1\r\n\r\n`, inner],
+  [`${chunk(inner)}0\r\n\r\n`, inner],
+  [`${chunk(inner.slice(0, 9))}${chunk(inner.slice(9))}0\r\n\r\n`, inner],
+  [`${chunk(inner, `000${hex(inner)}`)}000\r\n\r\n`, inner],
+  [`${chunk(inner, hex(inner).toUpperCase())}0\r\n\r\n`, inner],
+  [`${chunk(inner, `${hex(inner)};a`)}0;b=c\r\n\r\n`, inner],
+  [`${chunk(inner, `${hex(inner)};a="b;c"`)}0\r\n\r\n`, inner],
+  [`${chunk(inner)}0\r\nX-Trailer: y\r\nHost: y\r\nX-User-Id: 1\r\n\r\n`, inner],
   ['0\r\n\r\n', ''],
   ...[
-    one(inner, (inner.length - 1).toString(16)) + '0\r\n\r\n',
-    one(inner, (inner.length - 2).toString(16)) + '0\r\n\r\n',
+    chunk(inner, (inner.length - 1).toString(16)) + '0\r\n\r\n',
+    chunk(inner, (inner.length - 2).toString(16)) + '0\r\n\r\n',
     ...lists.badChunks.map((body) => body.replace('$size', hex(inner)).replace('$body', inner)),
   ].map((body): [string, undefined] => [body, undefined]),
 ];
@@ -218,7 +218,7 @@ function connectionCases(carriers: Carrier[]): FramingCase[] {
       const framings: [string, string][] = carrier.body
         ? [
             [`Content-Length: ${inner.length}\r\n`, inner],
-            [`${te}: chunked\r\n`, `${one(inner)}0\r\n\r\n`],
+            [`${te}: chunked\r\n`, `${chunk(inner)}0\r\n\r\n`],
           ]
         : [['', '']];
       return framings.map(([framing, body]) => ({

@@ -4,7 +4,7 @@ import lists from './path-grammar.json' with { type: 'json' };
 /** Mutates a path; `a` and `b` select the position and the variant. */
 type Change = (path: string, a: number, b: number) => string;
 
-const one = <T>(list: readonly T[], number: number): T => list[number % list.length]!;
+const pick = <T>(list: readonly T[], number: number): T => list[number % list.length]!;
 const insert = (path: string, at: number, text: string) => path.slice(0, at) + text + path.slice(at);
 const replaceAt = (path: string, at: number, text: string) => path.slice(0, at) + text + path.slice(at + 1);
 const hexOf = (code: number, digits = 2) => code.toString(16).padStart(digits, '0');
@@ -13,7 +13,7 @@ const utf8 = (text: string) => [...Buffer.from(text)].map((byte) => `%${hexOf(by
 /** Returns a position in `path` at which `pattern` matches. */
 function placeOf(path: string, pattern: RegExp, number: number): number {
   const places = [...path.matchAll(pattern)].map(({ index }) => index);
-  return places.length > 0 ? one(places, number) : 0;
+  return places.length > 0 ? pick(places, number) : 0;
 }
 
 /** Returns an ASCII character in many encodings. Overlong UTF-8 uses more bytes than allowed. */
@@ -43,9 +43,9 @@ const encodings: ((code: number) => string)[] = [
 ];
 
 const encodeAt = (path: string, at: number, number: number) =>
-  replaceAt(path, at, one(encodings, number)(path.charCodeAt(at) & 127));
+  replaceAt(path, at, pick(encodings, number)(path.charCodeAt(at) & 127));
 const encodeAll = (path: string, number: number) =>
-  path.replace(/[ -~]/g, (char) => one(encodings, number)(char.charCodeAt(0)));
+  path.replace(/[ -~]/g, (char) => pick(encodings, number)(char.charCodeAt(0)));
 
 const { inserted, known, matrixParameters, slashes, starts, steps, tails, up } = lists;
 /** Characters that look like an ASCII character, or that some software folds into one. */
@@ -62,18 +62,18 @@ const changes: Change[] = [
   },
   (path, a, b) => `${a % 2 ? '/' : ''}${encodeAll(path, b)}`,
   // Slashes, dot segments, and ways from a public path to another path.
-  (path, a, b) => replaceAt(path, placeOf(path, /\//g, a), one(slashes, b)),
-  (path, _, b) => path.replaceAll('/', one(slashes, b)),
+  (path, a, b) => replaceAt(path, placeOf(path, /\//g, a), pick(slashes, b)),
+  (path, _, b) => path.replaceAll('/', pick(slashes, b)),
   (path, a, b) => {
-    const from = one(known, a);
+    const from = pick(known, a);
     const depth = (b % 5) + from.split('/').length - 1;
-    const step = one(up, b >> 3) + one(steps, b >> 9);
-    return `${from}${one(steps, a >> 5)}${step.repeat(depth)}${path.replace(/^\//, '')}`;
+    const step = pick(up, b >> 3) + pick(steps, b >> 9);
+    return `${from}${pick(steps, a >> 5)}${step.repeat(depth)}${path.replace(/^\//, '')}`;
   },
-  (path, a, b) => insert(path, placeOf(path, /\//g, a), one(steps, b) + one(up, b >> 4)),
-  (path, a, b) => `${path}/${(one(up, a) + one(steps, a >> 6)).repeat(1 + (b % 8))}${one(known, b >> 3)}`,
+  (path, a, b) => insert(path, placeOf(path, /\//g, a), pick(steps, b) + pick(up, b >> 4)),
+  (path, a, b) => `${path}/${(pick(up, a) + pick(steps, a >> 6)).repeat(1 + (b % 8))}${pick(known, b >> 3)}`,
   // Matrix parameters, also within the path.
-  (path, a, b) => insert(path, placeOf(path, /(?<=[^/])(?=\/|$)/g, a), one(matrixParameters, b)),
+  (path, a, b) => insert(path, placeOf(path, /(?<=[^/])(?=\/|$)/g, a), pick(matrixParameters, b)),
   // Case and look-alikes.
   (path, a) => {
     const at = placeOf(path, /[a-z]/gi, a);
@@ -88,24 +88,24 @@ const changes: Change[] = [
         : path.replace(/\/./g, (s) => s.toUpperCase()),
   (path, a, b) => {
     const at = placeOf(path, /[/.\\%acdeiklmopst]/g, a);
-    const alike = one([...(lookAlikes[path[at]!] ?? '／')], b);
+    const alike = pick([...(lookAlikes[path[at]!] ?? '／')], b);
     // Percent-encoded, or as bytes.
     return replaceAt(path, at, b & 64 ? Buffer.from(alike).toString('latin1') : utf8(alike));
   },
   // An invisible character in the middle.
-  (path, a, b) => insert(path, 1 + (a % Math.max(1, path.length)), one(inserted, b)),
+  (path, a, b) => insert(path, 1 + (a % Math.max(1, path.length)), pick(inserted, b)),
   // Before and after the path.
-  (path, a) => one(starts, a) + path,
-  (path, a) => one(known, a) + path,
-  (path, a) => path + one(tails, a),
+  (path, a) => pick(starts, a) + path,
+  (path, a) => pick(known, a) + path,
+  (path, a) => path + pick(tails, a),
   // Very long paths.
   (path, a, b) =>
     insert(
       path,
       placeOf(path, /\//g, a),
-      one(['/.', '/..', '/x', '//', '%2f', '/%2e', 'a', ';x'], b).repeat(50 + (b % 2_000)),
+      pick(['/.', '/..', '/x', '//', '%2f', '/%2e', 'a', ';x'], b).repeat(50 + (b % 2_000)),
     ),
-  (path, a, b) => `${path}${one(['?', '#', ';', '/', '%3f', ''], a)}${'x'.repeat(b % 9_000)}`,
+  (path, a, b) => `${path}${pick(['?', '#', ';', '/', '%3f', ''], a)}${'x'.repeat(b % 9_000)}`,
 ];
 
 const choice = fc.noBias(fc.nat(1 << 20));

@@ -96,20 +96,3 @@ export function createRawClient(origin: string, limitMs = 30_000) {
     close,
   };
 }
-
-/** Distributes `items` over `count` clients. Each client processes its items in sequence with `work`. */
-export async function distribute<T>(
-  origin: string,
-  items: readonly T[],
-  count: number,
-  work: (client: ReturnType<typeof createRawClient>, item: T, index: number) => Promise<void>,
-): Promise<void> {
-  const queue = items.entries();
-  await Promise.all(
-    Array.from({ length: count }, async () => {
-      const client = createRawClient(origin);
-      for (const [index, item] of queue) await work(client, item, index);
-      client.close();
-    }),
-  );
-}

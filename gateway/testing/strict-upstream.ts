@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { startTcpServer } from '../../test/support/tcp-server.ts';
 
 export interface WholeRequest {
   method: string;
@@ -78,12 +77,8 @@ export const markOf = (target: string) => /[?&]mark=([\w-]+)/.exec(target)?.[1] 
 export async function startStrictUpstream() {
   const received: WholeRequest[] = [];
   const problems: string[] = [];
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    const connection = sockets.size;
+  const server = await startTcpServer((socket, connection) => {
     let raw = '';
-    socket.on('error', () => undefined);
     socket.setEncoding('latin1').on('data', (piece: string) => {
       raw += piece;
       try {
@@ -103,15 +98,5 @@ export async function startStrictUpstream() {
       }
     });
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    received,
-    problems,
-    connections: () => sockets.size,
-    close() {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-    },
-  };
+  return { ...server, received, problems };
 }

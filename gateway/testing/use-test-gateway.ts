@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, jest } from '@jest/globals';
-import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { services } from '@content-platform/contract';
 import { sendRaw } from '../../test/support/raw-http.ts';
+import { startTcpServer } from '../../test/support/tcp-server.ts';
 import { startGateway, type TestGateway, type TestGatewayOptions } from './gateway.ts';
 import { host, sayOk, startUpstream, type RecordingUpstream } from './upstream.ts';
 
@@ -38,19 +38,9 @@ export function useTestGateway(shared?: Partial<TestGatewayOptions>) {
     },
     /** Starts a server that calls `accept` with each connection. */
     async startTcp(accept: (socket: Socket, count: number) => void) {
-      let count = 0;
-      const sockets = new Set<Socket>();
-      const server = createServer((socket) => {
-        socket.on('error', () => undefined);
-        sockets.add(socket);
-        accept(socket, (count += 1));
-      }).listen(0, host);
-      await once(server, 'listening');
-      closers.push(() => {
-        server.close();
-        for (const socket of sockets) socket.destroy();
-      });
-      return { url: `http://${host}:${(server.address() as AddressInfo).port}`, connections: () => count };
+      const server = await startTcpServer(accept, host);
+      closers.push(server.close);
+      return server;
     },
     closeLater: (close: () => unknown) => void closers.push(close),
     ask: (path: string, init: RequestInit = {}): Promise<Response> =>

@@ -197,7 +197,7 @@ function fail(attempt: Attempt, error: unknown): void {
   if (!response.headersSent) return refuse(response, upstreamErrors[reason](error));
   const { requestId, span: requestSpan } = response.locals;
   const ids = { request_id: requestId, trace_id: requestSpan?.traceId };
-  logger.warn({ ...ids, service: name, error }, 'reply cut off; the client got an incomplete reply');
+  logger.warn({ ...ids, upstream: name, error }, 'reply cut off; the client got an incomplete reply');
   // Not response.destroy(): a pipelined reply has no socket until the earlier replies are sent.
   request.socket.destroy();
 }

@@ -23,15 +23,15 @@ async function headOf(method: string, path: string, headers: Record<string, stri
   return { status: response.status, ...Object.fromEntries(kept) };
 }
 
-async function expectAlike(path: string, headers?: Record<string, string>): Promise<void> {
+async function expectHeadLikeGet(path: string, headers?: Record<string, string>): Promise<void> {
   expect(await headOf('HEAD', path, headers)).toEqual(await headOf('GET', path, headers));
 }
 
 describe('replies of a service', () => {
   test.each([200, 404])('%i: returns the headers without the body', async (status) => {
     answerWith(status);
-    await expectAlike('/.well-known/jwks.json');
-    await expectAlike('/api/content/webform/1', { Authorization: `Bearer ${mint()}` });
+    await expectHeadLikeGet('/.well-known/jwks.json');
+    await expectHeadLikeGet('/api/content/webform/1', { Authorization: `Bearer ${mint()}` });
     expect(fixture.upstream.received.map(({ method }) => method)).toEqual(['HEAD', 'GET', 'HEAD', 'GET']);
   });
 
@@ -48,7 +48,7 @@ describe('replies of a service', () => {
   test("no reply: returns the gateway's error without its body", async () => {
     const { url } = await fixture.startTcp((socket) => socket.once('data', () => socket.destroy()));
     await fixture.start({ services: { auth: url } });
-    await expectAlike('/.well-known/jwks.json');
+    await expectHeadLikeGet('/.well-known/jwks.json');
     expect(await fixture.upstreamErrors()).toEqual({ broken: 2 });
   });
 });
@@ -81,7 +81,7 @@ test.each([
   ['/api/%00', 400],
 ])('the gateway returns for %s status %i and no body', async (path, status) => {
   expect((await headOf('HEAD', path)).status).toBe(status);
-  await expectAlike(path);
+  await expectHeadLikeGet(path);
   const raw = await fixture.send(rawHead(hangUp).replace('/.well-known/jwks.json', path));
   expect(raw.indexOf('\r\n\r\n')).toBe(raw.length - 4);
   expect(fixture.upstream.received).toEqual([]);

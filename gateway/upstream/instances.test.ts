@@ -42,7 +42,7 @@ async function untilOnly(...expected: number[]): Promise<void> {
   });
 }
 
-const noConnection = (index: number) =>
+const untilNoConnection = (index: number) =>
   until(`nothing is open to ${index}`, () => instances[index]!.connections === 0);
 
 test('distributes requests over all ready instances', async () => {
@@ -69,7 +69,7 @@ test('a new instance is used once it is ready, a removed one has no connection l
   instances[2]!.readiness = 'unready';
   named = addresses.slice(1);
   await untilOnly(1);
-  await noConnection(0);
+  await untilNoConnection(0);
   expect(instances[2]!.requests).toBe(before);
   instances[2]!.readiness = 'ready';
   await untilOnly(1, 2);
@@ -79,7 +79,7 @@ test('sends no new requests to an instance that is stopping but still listens', 
   await untilOnly(0, 1, 2);
   instances[1]!.readiness = 'unready';
   await untilOnly(0, 2);
-  await noConnection(1);
+  await untilNoConnection(1);
 });
 
 test('skips a dead instance without a failed request', async () => {

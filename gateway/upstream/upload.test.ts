@@ -30,19 +30,19 @@ function startBefore(url: string, options: Partial<TestGatewayOptions>, maxBytes
   return fixture.start({ services: { 'media-upload': url }, endpoints, ...options });
 }
 
-/** Bytes that arrived at the service, and the end of the request there. */
+/** What arrived at the service of an upload. A test sets `sendsNoReply` before it sends the upload. */
 interface Arrived {
   bytes: number;
   ended: boolean;
   broke: boolean;
-  silent: boolean;
+  sendsNoReply: boolean;
 }
 
 /** Starts a gateway before a service that answers each upload when it has `answerAt` bytes, or all of it. */
 async function start({ answerAt = Infinity, drain = 60_000, response = 15_000 } = {}): Promise<Arrived> {
-  const arrived: Arrived = { bytes: 0, ended: false, broke: false, silent: false };
+  const arrived: Arrived = { bytes: 0, ended: false, broke: false, sendsNoReply: false };
   const server = await startHttpServer((request, reply) => {
-    const answer = () => arrived.silent || reply.headersSent || reply.end('{"ok":true}');
+    const answer = () => arrived.sendsNoReply || reply.headersSent || reply.end('{"ok":true}');
     request.on('data', (chunk: Buffer) => {
       arrived.bytes += chunk.length;
       if (arrived.bytes >= answerAt) answer();
@@ -58,7 +58,7 @@ async function start({ answerAt = Infinity, drain = 60_000, response = 15_000 } 
   return arrived;
 }
 
-function begin(headers: Record<string, string | number> = {}): ClientRequest {
+function beginUpload(headers: Record<string, string | number> = {}): ClientRequest {
   const request = httpRequest(`${fixture.gateway.origin}/api/upload`, {
     method: 'POST',
     headers: {
@@ -79,7 +79,7 @@ async function answerOf(request: ClientRequest) {
 
 test('streams a body without buffering it', async () => {
   const arrived = await start();
-  const request = begin();
+  const request = beginUpload();
   for (let sent = 1; sent <= 9; sent += 1) {
     request.write(megabyte);
     await until('it has arrived', () => arrived.bytes === sent * megabyte.length);
@@ -90,7 +90,7 @@ test('streams a body without buffering it', async () => {
 
 test('forwards nothing of a body with a too large Content-Length', async () => {
   const arrived = await start();
-  const request = begin({ 'Content-Length': limit + 1 });
+  const request = beginUpload({ 'Content-Length': limit + 1 });
   request.write(megabyte);
   expect(await answerOf(request)).toEqual({ status: 413, error: 'payload_too_large' });
   expect(arrived.bytes).toBe(0);
@@ -99,7 +99,7 @@ test('forwards nothing of a body with a too large Content-Length', async () => {
 
 test('aborts the request to the service when a chunked body gets too large', async () => {
   const arrived = await start();
-  const request = begin();
+  const request = beginUpload();
   const answered = answerOf(request);
   for (let sent = 0; sent < 12; sent += 1) request.write(megabyte);
   expect(await answered).toEqual({ status: 413, error: 'payload_too_large' });
@@ -111,7 +111,7 @@ test('aborts the request to the service when a chunked body gets too large', asy
 
 test('aborts the request to the service when the client disconnects', async () => {
   const arrived = await start();
-  const request = begin();
+  const request = beginUpload();
   request.write(megabyte);
   await until('it has arrived', () => arrived.bytes === megabyte.length);
   request.destroy();
@@ -121,7 +121,7 @@ test('aborts the request to the service when the client disconnects', async () =
 
 test('waits for a client that sends slowly', async () => {
   const arrived = await start({ response: 3_500 });
-  const request = begin();
+  const request = beginUpload();
   const answered = answerOf(request);
   // In total longer than the limit of the service's reply.
   for (let sent = 1; sent <= 7; sent += 1) {
@@ -138,7 +138,7 @@ test('returns 504 if the service stops reading the body', async () => {
   const { url } = await fixture.startTcp((socket) => (service = socket.pause()));
   // More than the buffers of the connections can hold.
   await startBefore(url, { timeouts: { response: 3_000, drain: 60_000 } }, 64 * megabyte.length);
-  const request = begin();
+  const request = beginUpload();
   const answered = answerOf(request);
   for (let sent = 0; sent < 60; sent += 1) request.write(megabyte);
   expect(await answered).toEqual({ status: 504, error: 'gateway_timeout' });
@@ -166,7 +166,7 @@ async function observed(): Promise<{ whole: number; reply: number | undefined }>
 
 test('observes an upload also without its sending time, which does not make it slow', async () => {
   const arrived = await start();
-  const request = begin();
+  const request = beginUpload();
   const answered = answerOf(request);
   request.write('chunk');
   await until('it has arrived', () => arrived.bytes === 5);
@@ -181,7 +181,7 @@ test('observes an upload also without its sending time, which does not make it s
 
 test('observes no processing time of an upload that is refused before its last byte', async () => {
   await start({ drain: 100 });
-  const request = begin({ 'Content-Length': limit + 1 });
+  const request = beginUpload({ 'Content-Length': limit + 1 });
   request.write(megabyte);
   expect(await answerOf(request)).toMatchObject({ status: 413 });
   request.destroy();
@@ -190,7 +190,7 @@ test('observes no processing time of an upload that is refused before its last b
 
 test('returns 408 if the client stops sending, and aborts the request to the service', async () => {
   const arrived = await start({ response: 3_000 });
-  const request = begin();
+  const request = beginUpload();
   request.write('chunk');
   expect(await answerOf(request)).toEqual({ status: 408, error: 'request_timeout' });
   expect(await fixture.upstreamErrors('media-upload')).toEqual({});
@@ -201,8 +201,8 @@ test('returns 408 if the client stops sending, and aborts the request to the ser
 
 test('returns 504 if the service takes too long after the last byte', async () => {
   const arrived = await start({ response: 3_000 });
-  arrived.silent = true;
-  const request = begin();
+  arrived.sendsNoReply = true;
+  const request = beginUpload();
   request.end('chunk');
   expect(await answerOf(request)).toEqual({ status: 504, error: 'gateway_timeout' });
 });
@@ -228,7 +228,7 @@ test('counts a reply that the service cuts off', async () => {
   });
   fixture.closeLater(server.close);
   await startBefore(server.origin, {});
-  await expect(answerOf(begin().end('x'))).rejects.toThrow('aborted');
+  await expect(answerOf(beginUpload().end('x'))).rejects.toThrow('aborted');
   await until('it is counted', async () => (await fixture.upstreamErrors('media-upload'))['broken'] === 1);
 });
 

@@ -7,8 +7,8 @@ import type { User } from './user-store.ts';
 
 /** Lifetime of access tokens in seconds. */
 export const accessTokenLifetime = 900;
-/** Seconds for which replaced keys are published and revocations sent: a token's lifetime and a minute of skew. */
-export const retentionSeconds = accessTokenLifetime + 60;
+/** Seconds after which no token is valid, with a minute of skew. Replaced keys and revocations are sent for so long. */
+export const maxTokenSeconds = accessTokenLifetime + 60;
 
 const scopesByRole: Record<Role, readonly Scope[]> = {
   user: [],

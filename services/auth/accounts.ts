@@ -2,14 +2,14 @@ import { openDatabase } from '@content-platform/chassis';
 import { addUser, byCommand } from './administration.ts';
 import type { NewClient } from './client-store.ts';
 import { createPasswords } from './passwords/passwords.ts';
-import { createAuthDatabase, migrateAuth } from './stores.ts';
+import { createAuthDatabase } from './stores.ts';
 import type { NewUser, User } from './user-store.ts';
 
 export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
 
 /** Migrates the schema and opens auth's stores, for commands and demo data. Throws if the database is unavailable. */
 export async function openAccounts(databaseUrl: string) {
-  const database = await openDatabase('auth', databaseUrl, migrateAuth);
+  const database = await openDatabase('auth', databaseUrl);
   return { ...createAuthDatabase(database), passwords: createPasswords(), close: database.close };
 }
 

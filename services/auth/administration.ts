@@ -27,7 +27,7 @@ export const findUser = async (users: UserStore, id: number) => existing(await u
 /** Locks the user until the transaction ends. Throws 404. */
 export const lockUser = async (users: UserStore, id: number) => existing(await users.lock(id), id);
 
-/** Removes the second factor of a locked user; returns false if there is none. */
+/** Removes the user's second factor; returns false if there is none. If you lock the user, do it first. */
 export async function removeMfa({ mfa, audit }: Stores, userId: number, by: Actor): Promise<boolean> {
   const removed = await mfa.remove(userId);
   if (removed) await audit.add({ ...by, event: 'mfa_disabled', userId });
@@ -59,5 +59,5 @@ export function isAdmin({ roles, disabled }: Pick<User, 'roles' | 'disabled'>): 
 /** Throws 409 for the last admin. Call it in the transaction that removes the rights. */
 export async function refuseLastAdmin(users: UserStore, id: number): Promise<void> {
   if (await users.hasOtherAdmin(id)) return;
-  throw new HttpError('last_admin', 'This is the last admin. Create another one first.');
+  throw new HttpError('last_admin', 'This is the last admin. Make another user an admin first.');
 }

@@ -1,9 +1,9 @@
 import { deleteWith, rowsOf, statements, type Database } from '@content-platform/chassis';
 import type { AuditEvent, listAudit, Reply } from '@content-platform/contract';
 
-/** The author of an action: identity and IP address. */
+/** The author of an action, and the IP address that the request came from. */
 export interface Actor {
-  /** `user:<id>`, `client:<name>` or `command` */
+  /** `user:<id>`, `client:<name>` or `command`; undefined: no authenticated author, for example of a failed login. */
   actor?: string | undefined;
   address?: string | undefined;
 }
@@ -29,7 +29,7 @@ interface Link {
 
 const rowsPerCheck = 5_000;
 
-/** Makes the actor of an entry about users' changes to their own account. */
+/** Returns the fields of an entry about an authenticated user's own account, in which the user is also the actor. */
 export const byUser = (userId: number, address: string) => ({ userId, actor: `user:${userId}`, address });
 
 /** Stores the audit log. All functions throw the errors of `query`. */

@@ -17,7 +17,7 @@ const keySecretForm = 'a secret of 32 or more characters';
 const passwordMinLength = integer(8, 64)
   .default(15)
   .describe('Minimum length of passwords in characters, 8 to 64');
-const serviceSecrets = 'pairs of a service and its secret of 32 or more characters, <name>:<secret>';
+const serviceSecretsForm = 'pairs of a service and its secret of 32 or more characters, <name>:<secret>';
 const blocklistFile = z
   .string()
   .optional()
@@ -41,7 +41,7 @@ export const authConfig = {
   AUTH_KEY_SECRET: keySecret.describe(
     'Secret that encrypts the signing keys in the database, at least 32 characters; auth does not start with a secret that cannot decrypt them',
   ),
-  SERVICE_SECRETS: list(z.string().regex(/^[a-z-]+:[\w-]{32,}$/, serviceSecrets))
+  SERVICE_SECRETS: list(z.string().regex(/^[a-z-]+:[\w-]{32,}$/, serviceSecretsForm))
     .default([])
     .describe(
       'SERVICE_SECRET of each service that gets tokens for internal listeners, `<name>:<secret>`, separated by commas',

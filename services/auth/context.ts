@@ -1,6 +1,6 @@
 import type { Logger, Metrics, TokenVerifier } from '@content-platform/chassis';
 import type { AccessTokens } from './access-tokens.ts';
-import { createIdentityService } from './identity/identity.ts';
+import { createIdentity } from './identity/identity.ts';
 import type { IdentitySettings } from './identity/settings.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
 import { createAuthMetrics } from './metrics.ts';
@@ -41,7 +41,7 @@ export interface AuthDeps {
 
 export type AuthContext = ReturnType<typeof createContext>;
 
-/** Creates the dependencies of endpoints and grants. Each endpoint names the parts that it uses. */
+/** Creates the dependencies of endpoints and grants. `deps` may replace `equalizeFailureTime`, as tests do. */
 export function createContext(deps: AuthDeps) {
   const { issuer, database, tokens, logger } = deps;
   const { logins, reusedTokens } = createAuthMetrics(deps.metrics);
@@ -51,7 +51,7 @@ export function createContext(deps: AuthDeps) {
     sessions: createSessions(database, tokens, deps.refreshSecret, () => reusedTokens.inc()),
     passwords: createPasswords(),
     policy: createPasswordPolicy(deps.passwordMinLength, deps.blocklist),
-    identity: createIdentityService(deps.identity, issuer, logger),
+    identity: createIdentity(deps.identity, issuer, logger),
     logins,
   };
 }

@@ -49,10 +49,9 @@ export function createDeletedUserStore(query: Database['query']) {
     reserveIds: (upTo: number) => run('reserve_user_ids', 'SELECT auth.reserve_user_ids($1)', [upTo]),
 
     // Without row locks, which need the right to update: deleted users are never changed.
-    deleteExpired: () =>
-      run(
-        'delete_deleted_users',
-        `DELETE FROM auth.deleted_user WHERE deleted_at < now() - interval '400 days'`,
-      ),
+    deleteExpired() {
+      const text = `DELETE FROM auth.deleted_user WHERE deleted_at < now() - interval '400 days'`;
+      return run('delete_deleted_users', text);
+    },
   };
 }

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { migrateLogs, withClient } from '@content-platform/chassis';
-import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
+import { createTestDatabase } from '../../test/support/test-database.ts';
 import { holdOpen, untilBlocked } from '../../test/support/locks.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
 import { startErasure } from './erasure.ts';
 import { byUser } from './audit-store.ts';
@@ -118,21 +119,17 @@ test('deletes entries of the feed after 400 days', async () => {
 });
 
 describe('replay-deletions', () => {
-  let logs: TestDatabase;
+  const logs = useStarted(createTestDatabase);
   const inLogs = (text: string, values: unknown[] = []) =>
     withClient(logs.url, async (client) => (await client.query<{ id: string }>(text, values)).rows);
   const logDeletion = (id: number, ago: string) =>
     inLogs(`SELECT logs.erase_users(ARRAY[$1::bigint], ARRAY[now() - $2::interval])`, [id, ago]);
   beforeAll(async () => {
-    logs = await createTestDatabase();
     await migrateLogs(logs.url, auth.logger);
     process.env['LOGS_DATABASE_URL'] = logs.url;
   });
   beforeEach(() => inLogs('TRUNCATE logs.deleted_user'));
-  afterAll(async () => {
-    delete process.env['LOGS_DATABASE_URL'];
-    await logs.drop();
-  });
+  afterAll(() => void delete process.env['LOGS_DATABASE_URL']);
   const replay = () => runCommand(auth.databaseUrl, replayDeletions, []);
 
   test('deletes restored users again, and gives none of their ids to a new user', async () => {

@@ -42,7 +42,7 @@ interface InternalDeps {
   audit: Stores['audit'];
   serviceSecrets: readonly string[];
   issueToken: (service: string) => string;
-  tokens: TokenVerifier;
+  verifier: TokenVerifier;
   logger: Logger;
 }
 
@@ -66,9 +66,9 @@ function serviceOf(authorization = '', pairs: readonly string[]): string | undef
  * - `POST /audit {event, actor, address, user_id?, details}`: 204, or 403 for an event of another service.
  */
 export function createInternal(deps: InternalDeps): Router {
-  const { feeds, revocationFeed, users, audit, serviceSecrets, issueToken, tokens, logger } = deps;
+  const { feeds, revocationFeed, users, audit, serviceSecrets, issueToken, verifier, logger } = deps;
   const { revocations, deletedUsers } = feeds;
-  const { router, serve } = createInternalEndpoints(tokens, logger);
+  const { router, serve } = createInternalEndpoints(verifier, logger);
   serve('GET', '/revocations', {
     schema: revocationQuery,
     isOpen: true,

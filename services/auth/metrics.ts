@@ -1,6 +1,6 @@
 import type { Metrics } from '@content-platform/chassis';
 
-/** limited: 429 after too many failures. refused: 503 because of too many concurrent logins. */
+/** limited: 429 after too many failures. refused: 503, too many concurrent logins. `mfa_required` is not counted. */
 const outcomes = ['success', 'failure', 'limited', 'refused'] as const;
 
 /** failed: another attempt follows. abandoned: none follows. */
@@ -15,7 +15,7 @@ export function createMailMetrics({ counter }: Metrics) {
 }
 
 export function createAuthMetrics({ counter }: Metrics) {
-  const logins = counter('logins_total', 'Logins with email and password', 'outcome');
+  const logins = counter('logins_total', 'Logins at /api/login and /api/login/mfa', 'outcome');
   for (const outcome of outcomes) logins.inc({ outcome }, 0);
   /** A sign of theft. */
   const reusedTokens = counter(

@@ -52,7 +52,7 @@ test('keeps all refresh tokens of a session until all have expired', async () =>
     await session(1, null),
     await session(-29, null),
     await session(60, -29),
-    // The newest session of the identity service determines the suborgs that the user may choose.
+    // The newest session of the identity provider determines the suborgs that the user may choose.
     await session(60, -31, 'https://id.example'),
   ];
   const over = [

@@ -4,6 +4,7 @@ import {
   createRedis,
   createTokenVerifier,
   fetchWithToken,
+  migrateService,
   type ProcessContext,
   startRetention,
   watchRevocations,
@@ -28,7 +29,7 @@ import { createSharedFailures } from './throttle/shared-failures.ts';
 import { loadSecret } from './keys/secret-store.ts';
 import { loadSigningKeys } from './keys/signing-keys.ts';
 import { retention } from './retention.ts';
-import { createAuthDatabase, createStores, migrateAuth } from './stores.ts';
+import { createAuthDatabase, createStores } from './stores.ts';
 
 /** Starts auth, also without Redis. Throws ConfigError for invalid settings, also if they do not decrypt the keys. */
 export async function startAuthService(service: ProcessContext<ConfigOf<typeof authConfig>>) {
@@ -37,7 +38,7 @@ export async function startAuthService(service: ProcessContext<ConfigOf<typeof a
   const identity = identitySettings(config);
   const mail = mailSettings(config);
   const blocklist = blocklistIn(config.PASSWORD_BLOCKLIST_FILE);
-  await migrateAuth(url, logger);
+  await migrateService('auth', url, logger);
   const pool = connectDatabase(service, url);
   const database = createAuthDatabase(pool);
   const keys = await loadSigningKeys(database, keySecret, logger);
@@ -97,7 +98,7 @@ export async function startAuthService(service: ProcessContext<ConfigOf<typeof a
       audit: database.audit,
       serviceSecrets: config.SERVICE_SECRETS,
       issueToken: tokens.forService,
-      tokens: verifier,
+      verifier,
       logger,
     }),
     checks: {

@@ -1,4 +1,4 @@
-import { type Database, type Logger, migrateService } from '@content-platform/chassis';
+import type { Database } from '@content-platform/chassis';
 import { createAuditStore } from './audit-store.ts';
 import { createClientStore } from './client-store.ts';
 import { createDeletedUserStore } from './deleted-user-store.ts';
@@ -10,8 +10,6 @@ import { createResetStore } from './password-reset/reset-store.ts';
 import { createRevocationStore } from './sessions/revocation-store.ts';
 import { createSessionStore } from './sessions/session-store.ts';
 import { createUserStore } from './user-store.ts';
-
-export const migrateAuth = (url: string, logger: Logger) => migrateService('auth', url, logger);
 
 export type Stores = ReturnType<typeof createStores>;
 

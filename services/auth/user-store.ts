@@ -58,8 +58,10 @@ export function createUserStore(query: Database['query']) {
     findById: (id: number) =>
       first<User>('find_user', `SELECT ${columns} FROM auth.user WHERE id = $1`, [id]),
 
-    /** Returns the users with `search` in their name or email, newest first, with ids below `before`. */
-    list(search: string | undefined, before: number | undefined, limit: number) {
+    /** Returns the user with the email `search`, else those with it in name or email, newest first, below `before`. */
+    async list(search: string | undefined, before: number | undefined, limit: number): Promise<User[]> {
+      const exact = search?.includes('@') && before === undefined && (await lookUp(search)).user;
+      if (exact) return [exact];
       // The database's own collation may not fold case outside ASCII.
       const text = `SELECT ${columns} FROM auth.user
                     WHERE ($1::text IS NULL OR normalize(name) ILIKE $1 COLLATE "und-x-icu" OR email ILIKE $1 COLLATE "und-x-icu")

@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs';
+import type { ServiceName } from '@content-platform/contract/services';
 import { createLogger, type Logger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 import { createDatabase, type Database } from './postgres.ts';
+import { migrateService } from './prepare-databases.ts';
 
 /** Returns the text to print. Throws errors whose message is for the user. */
 type Command = (args: string[]) => Promise<string>;
@@ -40,18 +42,21 @@ export async function runCommand(help: string, commands: Record<string, Command>
   }
 }
 
-/** Opens the database of `service` for a command, and migrates it first. Throws if the database is unavailable. */
+/**
+ * Opens a database for a command of `service`, and migrates it first, by default to the schema of the service. Throws if
+ * the database is unavailable.
+ */
 export async function openDatabase(
-  service: string,
+  service: ServiceName,
   url: string,
-  migrate: (url: string, logger: Logger) => Promise<void>,
+  migrate = (logger: Logger) => migrateService(service, url, logger),
 ): Promise<Database> {
   const logger = createLogger(service, 'warn', process.stderr);
   const database = createDatabase({ url, logger, metrics: createMetrics(service) });
   try {
     // The migration would wait for an unavailable database, but a user needs the error immediately.
     await database.ping();
-    await migrate(url, logger);
+    await migrate(logger);
     return database;
   } catch (error) {
     await database.close();

@@ -69,6 +69,8 @@ export interface SpanOptions {
   parent?: TraceHeaders | undefined;
   /** Links to the trace of these headers without joining it, because their sender is not trusted. */
   link?: TraceHeaders | undefined;
+  /** performance.now() when the request arrived, if it waited before; default: now. */
+  beganAt?: number;
 }
 
 export interface Span {

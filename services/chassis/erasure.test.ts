@@ -1,15 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { calledAfterEach } from '../../test/support/called-after-each.ts';
+import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
 import { followDeletedUsers, type DeletedUser } from './erasure.ts';
 import { openTestService } from './testing/open-test-service.ts';
 
-let service: Awaited<ReturnType<typeof openTestService>>;
+const service = useStarted(() => openTestService('letters', async () => {}, 'empty'));
 beforeAll(async () => {
-  service = await openTestService('letters', async () => {}, 'empty');
   await sql('CREATE SCHEMA letters; CREATE TABLE letters.deleted_user_position (after bigint)');
   await sql('CREATE TABLE letters.letter (user_id bigint)');
 });
-afterAll(() => service.close());
 const sql = async (text: string, values: unknown[] = []) =>
   (await service.database.query<{ user_id: string; after: string }>('test', text, values)).rows;
 
@@ -17,15 +17,12 @@ let deleted: (DeletedUser & { position: number })[];
 let isAvailable: boolean;
 /** The positions after which the follower asked: it has erased the users up to there. */
 let asked: number[];
-const stops: (() => Promise<unknown>)[] = [];
+const stops = calledAfterEach();
 beforeEach(async () => {
   [deleted, isAvailable, asked] = [[], true, []];
   await sql('DELETE FROM letters.deleted_user_position');
   await sql('INSERT INTO letters.deleted_user_position VALUES (0)');
   await sql('TRUNCATE letters.letter');
-});
-afterEach(async () => {
-  for (const stop of stops.splice(0)) await stop();
 });
 
 const fetchPage = async (after: number) => {

@@ -18,9 +18,9 @@ export const fetchDeletedUsersFrom = (url: string, fetchAsService: ServiceFetch)
   fetchFeedFrom(`${url}/deleted-users`, page, fetchAsService);
 
 export interface ErasureOptions {
-  /** Deletes all data of the users with these ids; called several times for each user. */
+  /** Deletes all data of `users`, whose ids are `ids`. Must be repeatable: it is called several times for each user. */
   erase(ids: number[], users: readonly DeletedUser[]): Promise<void>;
-  /** Runs statements in the database with the table `deleted_user_position`. */
+  /** Runs statements in the database with the table `<schema>.deleted_user_position`. */
   query: Database['query'];
   schema: string;
 }

@@ -1,23 +1,17 @@
-import { afterAll, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import { beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import { login as endpoint } from '@content-platform/contract';
+import { useStarted } from '../../test/support/use-started.ts';
 import { userCaller } from '../../test/support/user-caller.ts';
 import { HttpError } from './http-error.ts';
 import { createIdempotency, maxKeys, migrateIdempotency, type Idempotency } from './idempotency.ts';
 import type { Logger } from './logger.ts';
-import type { Database } from './postgres.ts';
 import { openTestService } from './testing/open-test-service.ts';
 
-let service: Awaited<ReturnType<typeof openTestService>>;
-let database: Database;
+const prepare = (url: string, logger: Logger) => migrateIdempotency({ url, schema: 'letters', logger });
+const service = useStarted(() => openTestService('letters', prepare, 'idempotency'));
 let idempotency: Idempotency;
-beforeAll(async () => {
-  const prepare = (url: string, logger: Logger) => migrateIdempotency({ url, schema: 'letters', logger });
-  service = await openTestService('letters', prepare, 'idempotency');
-  ({ database } = service);
-  idempotency = createIdempotency(database.query, 'letters');
-});
-afterAll(() => service.close());
-const sql = (text: string) => database.query('test', text);
+beforeAll(() => void (idempotency = createIdempotency(service.database.query, 'letters')));
+const sql = (text: string) => service.database.query('test', text);
 beforeEach(() => sql('DELETE FROM letters.idempotency_key'));
 
 const request = { endpoint, caller: userCaller(1), key: 'a', fingerprint: 'x' };
@@ -131,6 +125,6 @@ test("erases a user's keys, and replies of others with an object of the user", a
   for (const [key, [caller, owner]] of Object.entries(keys))
     await idempotency.once({ ...request, caller: userCaller(caller), key }, reply(owner));
   await idempotency.erase([1, 11]);
-  const { rows } = await database.query<{ key: string }>('test', 'SELECT key FROM letters.idempotency_key');
+  const { rows } = await sql('SELECT key FROM letters.idempotency_key');
   expect(rows).toEqual([{ key: 'other' }]);
 });

@@ -147,10 +147,8 @@ export function createIdempotency(query: Database['query'], schema: string) {
       }
       return runAndStore(id, attempt, work);
     },
-    async deleteExpired(): Promise<void> {
-      const old = `created_at < now() - interval '24 hours'`;
-      await deleteExpired(query, 'delete_idempotency_keys', table, old);
-    },
+    deleteExpired: () =>
+      deleteExpired(query, 'delete_idempotency_keys', table, `created_at < now() - interval '24 hours'`),
     /** Deletes the keys of these users, and replies with an object of theirs (`user_id`). */
     async erase(userIds: readonly number[]): Promise<void> {
       const text = `DELETE FROM ${table} WHERE caller = ANY ($1) OR reply #>> '{reply,body,user_id}' = ANY ($2::text[])`;

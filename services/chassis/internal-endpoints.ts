@@ -6,6 +6,7 @@ import type { ServiceName } from '@content-platform/contract/services';
 import { beginRequestSpan, endRequestSpan, inSpan, requestId, runInContext } from './context.ts';
 import { HttpError, invalidFields, toHttpError } from './http-error.ts';
 import type { Logger } from './logger.ts';
+import { statusOf } from './metrics.ts';
 import { bearerToken, internalScope, type TokenVerifier } from './tokens.ts';
 
 const parseJson = promisify(express.json({ limit: 65_536 }));
@@ -48,7 +49,7 @@ export function createInternalEndpoints(tokens: TokenVerifier, logger: Logger) {
       // Services that poll send no trace: otherwise each poll would begin one.
       const isTraced = request.headers['traceparent'] !== undefined;
       const span = isTraced ? beginRequestSpan(method, path, request.headers) : undefined;
-      response.once('close', () => endRequestSpan(span, response.statusCode));
+      response.once('close', () => endRequestSpan(span, statusOf(response)));
 
       function logCut(error: NodeJS.ErrnoException | null): void {
         // This code: the caller has disconnected.

@@ -3,17 +3,8 @@ import { currentContext, activeSpan } from './context.ts';
 
 export type Logger = Pino;
 
-const sensitive = [
-  'authorization',
-  'cookie',
-  'set-cookie',
-  'password',
-  'token',
-  'access_token',
-  'refresh_token',
-  'client_secret',
-  'secret',
-];
+const sensitive =
+  'authorization cookie set-cookie password token access_token refresh_token client_secret secret'.split(' ');
 const jwt = /eyJ[\w-]*\.[\w-]*\.[\w-]*/g;
 const urlPassword = /(\w+:\/\/[^\s:/@]*:)[^\s@/]+@/g;
 
@@ -27,15 +18,24 @@ function cleanError(error: unknown): unknown {
   const { code } = error as { code?: unknown };
   return {
     type: error.constructor.name,
-    message: clean(error.message),
+    // If no address of a host can be connected, Node's error has only the list `errors`, and no message.
+    message: clean(error.message || String((error as Partial<AggregateError>).errors ?? '')),
     ...(code === undefined ? {} : { code }),
     stack: clean(error.stack ?? ''),
     ...(error.cause === undefined ? {} : { cause: cleanError(error.cause) }),
   };
 }
 
+/** Opens stdout. While it cannot be written, up to 4 MB of lines wait, and further ones are lost. */
+function openStdout(): DestinationStream {
+  const stdout = pino.destination({ maxLength: 4 * 1024 * 1024 });
+  // Without this listener, a full disk ends the process, and at its end flushSync() retries the failed write forever.
+  stdout.on('error', () => (stdout.flushSync = () => undefined));
+  return stdout;
+}
+
 /** Writes JSON lines to stdout with time, level, service, message and, within a request or trace, their ids. */
-export function createLogger(service: string, level = 'info', destination?: DestinationStream): Logger {
+export function createLogger(service: string, level = 'info', destination = openStdout()): Logger {
   return pino(
     {
       level,
@@ -56,6 +56,6 @@ export function createLogger(service: string, level = 'info', destination?: Dest
         },
       },
     },
-    ...(destination ? [destination] : []),
+    destination,
   );
 }

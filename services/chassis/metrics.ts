@@ -77,10 +77,10 @@ export function createMetrics(service: string) {
       'slow_log_dropped_total',
       'Slow log rows that were not written because the logs database was unavailable or too slow',
     ),
-    /** Creates the series of these endpoints at the start: a rate misses the first event of a series that appears later. */
-    createSeries(endpoints: readonly Endpoint[]): void {
+    /** Creates the endpoints' series in `histogram` at the start: a rate misses the first event of a later series. */
+    createSeries(endpoints: readonly Endpoint[], histogram = requestDuration): void {
       for (const { method, path: route, responses } of endpoints) {
-        for (const status of Object.keys(responses)) requestDuration.zero({ service, method, route, status });
+        for (const status of Object.keys(responses)) histogram.zero({ service, method, route, status });
       }
     },
   };

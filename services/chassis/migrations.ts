@@ -19,8 +19,8 @@ export interface MigrationOptions {
   signal?: AbortSignal;
 }
 
-/** Time limit of waiting for a lock, and of a statement that is not part of a migration; then a warning and a retry. */
-const lockTimeoutMs = 30_000;
+/** Then a warning and a retry. Short, because requests queue behind a migration that waits for a backup's lock. */
+const lockTimeoutMs = 1_000;
 /** Time limit of one statement of a migration. */
 const longestStatementMs = 600_000;
 
@@ -33,7 +33,7 @@ function lockValue(schema: string): number {
 export async function withClient<T>(
   url: string,
   work: (client: pg.Client) => Promise<T>,
-  limitMs = lockTimeoutMs,
+  limitMs = 30_000,
 ): Promise<T> {
   const client = new pg.Client({
     connectionString: url,
@@ -68,11 +68,11 @@ async function isCurrent({ url, schema, folder, table = 'migration' }: Migration
 
 /**
  * Repeats `work` while PostgreSQL is unavailable and, with `waitsForOwner`, while this role lacks a right that the
- * owner's migration grants. Throws ConfigError for a wrong login or database.
+ * owner's migration grants. `subject` names the work in the log. Throws ConfigError for a wrong login or database.
  */
 export async function untilAvailable(
   { logger, signal }: Pick<MigrationOptions, 'logger' | 'signal'>,
-  what: string,
+  subject: string,
   work: () => Promise<void>,
   waitsForOwner = false,
 ): Promise<void> {
@@ -87,7 +87,7 @@ export async function untilAvailable(
       const isRefused = waitsForOwner && code === '42501';
       if (!isUnavailable(error) && !isRefused) throw error;
       const advice = isRefused ? ' (run services/chassis/migrate.ts as its owner)' : '';
-      logger.warn({ error }, `${what} was not prepared${advice}; retrying in ${pauseMs} ms`);
+      logger.warn({ error }, `${subject} was not prepared${advice}; retrying in ${pauseMs} ms`);
       await sleep(pauseMs, undefined, signal ? { signal } : {});
     }
   }

@@ -1,4 +1,4 @@
-/** Reads a page of at most `limit` items, with one row more, which shows whether another page follows. */
+/** Returns at most `limit` items. Reads one row more: if it exists, `next_cursor` is the id of the last item. */
 export async function page<Row extends { id: number }, Item = Row>(
   limit: number,
   read: (limit: number) => Promise<readonly Row[]>,

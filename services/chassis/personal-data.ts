@@ -41,7 +41,7 @@ async function* inPieces(parts: AsyncIterable<string>): AsyncGenerator<string> {
   yield text;
 }
 
-/** Serves `GET /export?user_id=<id>` for auth: what the service stores about the user. `list`: JSON in parts. */
+/** Serves `GET /export?user_id=<id>` for auth: what the service stores about the user. `list`: see `jsonArray`. */
 export function serveExport(
   { serve }: ReturnType<typeof createInternalEndpoints>,
   list: (userId: number) => Promise<AsyncIterable<string>>,

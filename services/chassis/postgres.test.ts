@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { startProxy } from '../../test/support/proxy.ts';
+import { startTcpServer } from '../../test/support/tcp-server.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
@@ -17,7 +18,6 @@ import { migrate } from './migrations.ts';
 import { createDatabase, isUnavailable, type Database, type DatabaseOptions } from './postgres.ts';
 import { createSlowLog, type SlowLog } from './slow-log.ts';
 import { sentSpans } from './testing/sent-spans.ts';
-import { startSilentServer } from './testing/silent-server.ts';
 
 const folder = new URL('migrations/', import.meta.url);
 const metrics = createMetrics('letters');
@@ -252,12 +252,12 @@ test('a database that responds within transactions is not unavailable, although 
 
 test('an unavailable database is a 503', async () => {
   expect([{ code: 'ENETUNREACH' }, { code: '55000' }].every((error) => isUnavailable(error))).toBe(true);
-  const away = open({ url: 'postgres://nobody@127.0.0.1:1/nowhere' });
-  await expect(away.query('one', 'SELECT 1')).rejects.toMatchObject({
+  const unreachable = open({ url: 'postgres://nobody@127.0.0.1:1/nowhere' });
+  await expect(unreachable.query('one', 'SELECT 1')).rejects.toMatchObject({
     status: 503,
     headers: { 'Retry-After': '1' },
   });
-  await away.close();
+  await unreachable.close();
 });
 
 test('a refused login is a 503, after the password or name of the database was changed', async () => {
@@ -273,16 +273,16 @@ test('migrate refuses a wrong login as a configuration error, and its wait can b
   const { href: url } = Object.assign(new URL(own.url), { password: 'wrong' });
   await expect(migrate({ url, schema: 'logs', folder, logger })).rejects.toThrow(ConfigError);
   const signal = AbortSignal.timeout(100);
-  const away = migrate({ url: 'postgres://x@127.0.0.1:1/x', schema: 'logs', folder, logger, signal });
-  await expect(away).rejects.toThrow('aborted');
+  const migrated = migrate({ url: 'postgres://x@127.0.0.1:1/x', schema: 'logs', folder, logger, signal });
+  await expect(migrated).rejects.toThrow('aborted');
 });
 
 test('migrate retries while the database accepts connections but does not answer', async () => {
-  const silent = await startSilentServer();
+  const silent = await startTcpServer();
   const url = `postgres://x@127.0.0.1:${silent.port}/x`;
   const waiting = new AbortController();
   const migrated = migrate({ url, schema: 'logs', folder, logger, signal: waiting.signal });
-  await until('it tries again', () => silent.accepted() > 1);
+  await until('it tries again', () => silent.connections() > 1);
   waiting.abort();
   await expect(migrated).rejects.toThrow('aborted');
   silent.close();

@@ -94,7 +94,7 @@ test('a service waits until the owner has migrated its schema', async () => {
 test('a pooler that refuses a parameter of the connection is an invalid configuration', async () => {
   const proxy = await startProxy(new URL(database.url));
   const refusal = 'unsupported startup parameter: statement_timeout';
-  proxy.play(postgresRefusal('08P01', refusal));
+  proxy.replace(postgresRefusal('08P01', refusal));
   const folder = new URL('../devices/migrations/', import.meta.url);
   const migrated = migrate({ url: proxy.url, schema: 'devices', folder, logger });
   await expect(migrated).rejects.toThrow(`PostgreSQL refuses the connection: ${refusal}`);

@@ -9,9 +9,6 @@ export const redisTimeoutMs = 250;
 /** A client of one server or of a cluster; both have the same commands. */
 export type RedisClient = Redis | Cluster;
 
-/** Interval of the check whether a cluster client is stuck in `close`, a state that it normally leaves at once. */
-const stuckMs = 2_000;
-
 const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000);
 
 /**
@@ -36,6 +33,8 @@ function open(url: string): RedisClient {
   const address = parseRedisUrl(url);
   const perNode = {
     autoResendUnfulfilledCommands: false,
+    // The server is a replica now: the name, or the sentinels, may lead to the new primary.
+    reconnectOnError: ({ message }: Error) => message.startsWith('READONLY'),
     maxRetriesPerRequest: 0,
     commandTimeout: redisTimeoutMs,
     connectTimeout: 1_000,
@@ -82,10 +81,10 @@ function open(url: string): RedisClient {
   });
 }
 
-/** Works around ioredis 6.0.0: a cluster client stays in `close` if its last connection ends while it resolves names. */
+/** ioredis 6.0.0 stays in `close`, normally left at once, if its last connection ends while it resolves names. */
 function connectWhenStuck(cluster: Cluster): void {
   const timer = setInterval(() => {
     if (cluster.status === 'close') cluster.connect().catch(() => {});
-  }, stuckMs).unref();
+  }, 2_000).unref();
   cluster.once('end', () => clearInterval(timer));
 }

@@ -4,13 +4,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import express, { type Request, type Response } from 'express';
 import type { BodyKind, Endpoint, ErrorEnvelope, RequestBody } from '@content-platform/contract';
+import { mediaTypes } from '@content-platform/contract/endpoint';
 import { HttpError, invalidFields } from './http-error.ts';
-
-const mediaTypes = {
-  json: 'application/json',
-  form: 'application/x-www-form-urlencoded',
-  multipart: 'multipart/form-data',
-} as const;
 
 /** Returns whether the request has a body (RFC 9112 §6.3). */
 export function hasBody({ headers }: IncomingMessage): boolean {

@@ -1,13 +1,11 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
+import { calledAfterEach } from '../../test/support/called-after-each.ts';
 import { until } from '../../test/support/wait.ts';
 import { createLogger } from './logger.ts';
 import type { Database } from './postgres.ts';
 import { firstRetentionMs, startRetention } from './retention.ts';
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const closers = calledAfterEach();
 
 test('the first run is 30 to 60 seconds after the start, at a random moment', () => {
   const times = Array.from({ length: 1_000 }, firstRetentionMs);

@@ -7,18 +7,18 @@ type Query = Database['query'];
 /** The deletions of a process, each under the name of its rows. */
 export type RetentionSteps = (query: Query) => Record<string, () => Promise<unknown>>;
 
-/** Repeats a statement that changes up to `rows` rows until it finds fewer, so that each is short. Returns their sum. */
+/** Repeats `text`, whose LIMIT must be `rowsPerStatement`, until it changes fewer rows. Returns the sum of its rows. */
 export async function runInBatches(
   query: Query,
   operation: string,
   text: string,
   values: readonly unknown[],
-  rows = 1_000,
+  rowsPerStatement = 1_000,
 ): Promise<number> {
   for (let sum = 0; ;) {
     const changed = (await query(operation, text, values)).rowCount!;
     sum += changed;
-    if (changed < rows) return sum;
+    if (changed < rowsPerStatement) return sum;
   }
 }
 

@@ -1,4 +1,5 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
+import { calledAfterEach } from '../../test/support/called-after-each.ts';
 import { startHttpServer } from '../../test/support/http-server.ts';
 import { until } from '../../test/support/wait.ts';
 import { createLogger } from './logger.ts';
@@ -10,18 +11,15 @@ import {
   type Revocation,
 } from './auth-state.ts';
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-  jest.restoreAllMocks();
-});
+const closers = calledAfterEach();
+afterEach(() => void jest.restoreAllMocks());
 
 function watch(fetchSince?: FetchRevocations) {
   const feed: Revocation[] = [];
-  const state = { away: false, asked: [] as number[] };
+  const state = { unavailable: false, asked: [] as number[] };
   const own: FetchRevocations = (after) => {
     state.asked.push(after);
-    if (state.away) return Promise.reject(new Error('unavailable'));
+    if (state.unavailable) return Promise.reject(new Error('unavailable'));
     const revocations = feed.filter(({ id }) => id > after);
     return Promise.resolve({ revocations, last: feed.at(-1)?.id ?? 0 });
   };
@@ -67,14 +65,14 @@ test('fetches new entries only, and all entries after the database was restored 
 
 test('throws 503 before the first fetch; later keeps the last list and exports its age', async () => {
   const { feed, state, lines, metrics, revocations } = watch();
-  state.away = true;
+  state.unavailable = true;
   const none = watch(() => Promise.reject(new Error('unavailable'))).revocations;
   await until('a fetch has begun', () => state.asked.length > 1);
   expect(() => none.isRevoked({ sessionId: '7' })).toThrow(expect.objectContaining({ status: 503 }));
-  state.away = false;
+  state.unavailable = false;
   feed.push({ id: 1, session: '7' });
   await until('the revocation has arrived', () => revocations.isRevoked({ sessionId: '7' }));
-  state.away = true;
+  state.unavailable = true;
   const before = state.asked.length;
   await until('a fetch has failed', () => state.asked.length > before + 1);
   expect(revocations.isRevoked({ sessionId: '7' })).toBe(true);

@@ -25,22 +25,22 @@ export function fetchWithToken(tokenOf: () => string | Promise<string>): Service
 }
 
 /**
- * Calls internal listeners with tokens that auth at `authUrl` signs. A token is renewed after half of its 15 minutes,
- * and used until its end while auth is unavailable.
+ * Calls internal listeners with tokens that auth's internal listener at `internalUrl` issues. A token is renewed after
+ * half of its 15 minutes, and used until its end while auth is unavailable.
  */
-export function createServiceFetch(authUrl: string, name: ServiceName, secret: string): ServiceFetch {
+export function createServiceFetch(internalUrl: string, name: ServiceName, secret: string): ServiceFetch {
   const credentials = Buffer.from(`${name}:${secret}`).toString('base64');
   let held: { token: string; renewAt: number; endsAt: number } | undefined;
   let renewing: Promise<void> | undefined;
 
   async function renew(): Promise<void> {
-    const response = await fetch(`${authUrl}/service-token`, {
+    const response = await fetch(`${internalUrl}/service-token`, {
       method: 'POST',
       headers: { Authorization: `Basic ${credentials}` },
       signal: AbortSignal.timeout(tokenTimeoutMs),
       redirect: 'error',
     });
-    if (!response.ok) throw new Error(`${authUrl}/service-token answered ${response.status}`);
+    if (!response.ok) throw new Error(`${internalUrl}/service-token answered ${response.status}`);
     const { token, expires_in } = reply.parse(await response.json());
     const [now, lifetimeMs] = [performance.now(), expires_in * 1_000];
     held = { token, renewAt: now + lifetimeMs / 2, endsAt: now + lifetimeMs - reserveMs };

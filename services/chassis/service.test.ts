@@ -21,7 +21,7 @@ const echo = defineEndpoint({
 const secret = defineEndpoint({ ...publicGet, name: 'secret', path: '/api/secret', access: 'cache:clear' });
 const broken = defineEndpoint({ ...publicGet, name: 'broken', path: '/api/broken' });
 const fixed = defineEndpoint({ ...publicGet, name: 'fixed', method: 'POST', path: '/api/echo/all' });
-const whoAsks = defineEndpoint({ ...publicGet, name: 'whoAsks', path: '/api/who-asks' });
+const showAddress = defineEndpoint({ ...publicGet, name: 'showAddress', path: '/api/address' });
 const slow = defineEndpoint({ ...publicGet, name: 'slow', path: '/api/slow' });
 const switchedOff = defineEndpoint({
   ...publicGet,
@@ -40,7 +40,7 @@ const served = useStarted(() =>
     handle(echo, ({ params, query, body }) => ({ status: 200 as const, body: { params, query, body } })),
     handle(secret, ({ caller }) => ({ status: 200 as const, body: { kind: caller.kind } })),
     handle(fixed, () => ({ status: 200 as const, body: { fixed: true } })),
-    handle(whoAsks, ({ address }) => ({ status: 200 as const, body: { address } })),
+    handle(showAddress, ({ address }) => ({ status: 200 as const, body: { address } })),
     handle(
       switchedOff,
       () => ({ status: 200 as const, body: {} }),
@@ -141,14 +141,14 @@ test('checks the gate after the token and before the body', async () => {
 });
 
 test("takes the client's address from the gateway or else from the socket, without a zone", async () => {
-  const tell = async (told?: string) =>
-    (await ask('/api/who-asks', told === undefined ? {} : { headers: { 'X-Forwarded-For': told } })).body;
-  expect(await tell()).toEqual({ address: '127.0.0.1' });
-  expect(await tell('2001:db8::7')).toEqual({ address: '2001:db8::7' });
-  expect(await tell('fe80::1%eth0')).toEqual({ address: 'fe80::1' });
-  expect(await tell('nobody')).toEqual({ address: '127.0.0.1' });
+  const addressFor = async (sent?: string) =>
+    (await ask('/api/address', sent === undefined ? {} : { headers: { 'X-Forwarded-For': sent } })).body;
+  expect(await addressFor()).toEqual({ address: '127.0.0.1' });
+  expect(await addressFor('2001:db8::7')).toEqual({ address: '2001:db8::7' });
+  expect(await addressFor('fe80::1%eth0')).toEqual({ address: 'fe80::1' });
+  expect(await addressFor('nobody')).toEqual({ address: '127.0.0.1' });
   served.peer.address = 'fe80::2%eth0';
-  expect(await tell()).toEqual({ address: 'fe80::2' });
+  expect(await addressFor()).toEqual({ address: 'fe80::2' });
   served.peer.address = '127.0.0.1';
 });
 
@@ -207,6 +207,6 @@ test('observes each request once, under its path template', async () => {
   const counts = await observed();
   const refused = counts.find(({ labels }) => labels.route === '/api/secret' && labels.status === '401');
   expect(refused!.value).toBeGreaterThan(0);
-  const routes = [echo, secret, broken, fixed, whoAsks, slow, switchedOff].map(({ path }) => path);
+  const routes = [echo, secret, broken, fixed, showAddress, slow, switchedOff].map(({ path }) => path);
   expect(new Set(counts.map(({ labels }) => labels.route))).toEqual(new Set([...routes, 'unknown']));
 });

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
 import pg from 'pg';
+import { startTcpServer } from '../../test/support/tcp-server.ts';
 import { createTestDatabase } from '../../test/support/test-database.ts';
 import { useStarted } from '../../test/support/use-started.ts';
 import { until, within } from '../../test/support/wait.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 import { createSlowLog, type SlowLog } from './slow-log.ts';
-import { startSilentServer } from './testing/silent-server.ts';
 
 let owner: pg.Client;
 afterAll(() => owner?.end());
@@ -39,9 +39,9 @@ const rows = async () => (await owner.query('SELECT FROM logs.slow_request')).ro
 
 test('records requests and queries as rows', async () => {
   start(database.url);
-  request();
+  for (let count = 0; count < 900; count += 1) request(String(count));
   slowLog.query({ statement: 'SELECT $1', ms: 201 });
-  await until('the request is written', async () => (await rows()) === 1);
+  await until('the requests are written', async () => (await rows()) === 900, 8_000);
   const queries = await until('the query is written', async () => {
     const found = await owner.query('SELECT service, statement, duration_ms FROM logs.slow_query');
     return found.rowCount !== 0 && found.rows;
@@ -107,12 +107,12 @@ test('deletes rows older than 30 days, not at the start but within a minute', as
 test.each(['unavailable', 'unresponsive'])(
   'an %s logs database delays nothing: a full queue drops and counts rows, and close() ends',
   async (how) => {
-    const silent = await startSilentServer();
+    const silent = await startTcpServer();
     const port = how === 'unresponsive' ? silent.port : 1;
     const { log, dropped } = start(`postgres://nobody@127.0.0.1:${port}/logs`);
     for (let count = 0; count < 5_000; count += 1) request(String(count));
     expect(await dropped()).toBe(4_000);
-    await until('a write was attempted', () => log.length + silent.accepted() > 0);
+    await until('a write was attempted', () => log.length + silent.connections() > 0);
     await within('closing', slowLog.close());
     isClosed = true;
     silent.close();

@@ -32,7 +32,6 @@ type Row = { table: 'slow_request' | 'slow_query'; values: object };
 
 const maxQueue = 1_000;
 const maxBatch = 100;
-const flushEveryMs = 1_000;
 
 function insert(table: Row['table'], rows: readonly Row[]) {
   const columns = Object.keys(Object.assign({}, ...rows.map(({ values }) => values))).join(', ');
@@ -102,7 +101,8 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
 
   const flushAndClean = (signal: AbortSignal) => flush(signal).then(() => clean(signal));
   const failure = 'old slow log rows were not deleted; retrying in an hour';
-  const stop = repeat(flushAndClean, { everyMs: flushEveryMs, logger, failure });
+  const everyMs = () => (ready && queue.length >= maxBatch ? 0 : 1_000);
+  const stop = repeat(flushAndClean, { everyMs, logger, failure });
 
   return {
     request: (slow) => add('slow_request', slow),

@@ -1,13 +1,11 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
+import { calledAfterEach } from '../../test/support/called-after-each.ts';
 import { startCollector } from '../../test/support/collector.ts';
 import { startHttpServer } from '../../test/support/http-server.ts';
 import { until, within } from '../../test/support/wait.ts';
 import { startServiceProcess } from './testing/service-process.ts';
 
-const stops: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const stop of stops.splice(0)) await stop();
-});
+const stops = calledAfterEach();
 
 async function start(env: Record<string, string>, preloads = ['telemetry.ts']) {
   const settings = { OTEL_TRACES_SAMPLER_ARG: '1', OTEL_BSP_SCHEDULE_DELAY: '20', ...env };

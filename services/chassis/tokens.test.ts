@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
 import jwt from 'jsonwebtoken';
+import { useStarted } from '../../test/support/use-started.ts';
 import { HttpError } from './http-error.ts';
 import { createJwksClient, type KeySource, type JwksClient } from './auth-state.ts';
 import { createLogger } from './logger.ts';
-import { createTestKey, startJwksServer, type JwksServer } from './testing/jwks-server.ts';
+import { createTestKey, startJwksServer } from './testing/jwks-server.ts';
 import { tokenAttacks } from './testing/token-attacks.ts';
 import { audience, createTokenVerifier, type TokenVerifier } from './tokens.ts';
 
@@ -25,18 +26,13 @@ const person = {
 const { sid: _, ...rest } = person;
 const machine = { ...rest, sub: 'cms', client_id: 'cms', scope: 'cache:clear' };
 
-let server: JwksServer;
 let keys: JwksClient;
 let tokens: TokenVerifier;
-
-beforeAll(async () => {
-  server = await startJwksServer(ours);
+afterAll(() => keys?.close());
+const server = useStarted(() => startJwksServer(ours));
+beforeAll(() => {
   keys = createJwksClient(server.url, createLogger('gateway', 'silent'));
   tokens = createTokenVerifier(issuer, keys, { isRevoked: () => false });
-});
-afterAll(async () => {
-  await keys.close();
-  server.stop();
 });
 afterEach(() => void jest.restoreAllMocks());
 

@@ -16,30 +16,30 @@ test('stores the clears of a lost primary, and carries them out on that primary 
   );
   const owners = new Map<ClusterMember, number>();
   for (let id = 1; id <= 20; id += 1) owners.set((await cluster.ownerOf(`webform:${id}`))!, id);
-  const [[away, lost], [, kept]] = [...owners] as [[ClusterMember, number], [ClusterMember, number]];
-  for (const id of [lost, kept])
+  const [[primary, lostId], [, keptId]] = [...owners] as [[ClusterMember, number], [ClusterMember, number]];
+  for (const id of [lostId, keptId])
     await until('it is cached', async () => (await read(service, 'webform', id)).cache === 'hit');
   const token = service.token('cache:clear');
   const clear = (id: number) =>
     call(service.url, contract.clearModel, { body: { model: 'webform', id }, token });
 
-  away.pause();
+  primary.pause();
   await until('the loss is detected', async () => !(await service.check('redis')));
   await world.sql(`UPDATE content.record SET title = 'New'`);
-  expect((await clear(lost)).status).toBe(503);
-  expect((await clear(kept)).status).toBe(200);
+  expect((await clear(lostId)).status).toBe(503);
+  expect((await clear(keptId)).status).toBe(200);
   // Clears and reads of the other primaries continue.
-  expect((await read(service, 'webform', kept)).body?.title).toBe('New');
-  expect((await read(service, 'webform', kept)).cache).toBe('hit');
-  expect((await read(service, 'webform', lost)).cache).toBe('bypass');
+  expect((await read(service, 'webform', keptId)).body?.title).toBe('New');
+  expect((await read(service, 'webform', keptId)).cache).toBe('hit');
+  expect((await read(service, 'webform', lostId)).cache).toBe('bypass');
   expect(await world.sql('SELECT record_id FROM content.pending_clear')).toEqual([
-    { record_id: String(lost) },
+    { record_id: String(lostId) },
   ]);
 
   // The primary still has the old entry under its current incarnation.
-  away.resume();
+  primary.resume();
   const first = await until('it is used again', async () => {
-    const { cache, body } = await read(service, 'webform', lost);
+    const { cache, body } = await read(service, 'webform', lostId);
     return cache !== 'bypass' && body;
   });
   expect(first.title).toBe('New');

@@ -163,15 +163,10 @@ export function createFailedJobStore(query: Database['query']) {
     },
 
     /** Deletes the jobs that were retried over 30 days ago. Open jobs stay. */
-    deleteRetried: () =>
-      deleteExpired(
-        query,
-        'forget_failed_jobs',
-        'content.failed_job',
-        `state = 'retried' AND coalesce(retried_at, failed_at) < now() - interval '30 days'`,
-        [],
-        deleteSlice,
-      ),
+    deleteRetried() {
+      const old = `state = 'retried' AND coalesce(retried_at, failed_at) < now() - interval '30 days'`;
+      return deleteExpired(query, 'forget_failed_jobs', 'content.failed_job', old, [], deleteSlice);
+    },
 
     /** Returns ids of open jobs, the least retried first, then the oldest, so that no job blocks the others. */
     async listOpen(filter: JobFilter, limit: number): Promise<number[]> {

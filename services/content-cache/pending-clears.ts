@@ -57,7 +57,7 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
     const done = found.map(({ pendingId }) => pendingId).filter((id) => carriedOut.has(id));
     if (done.length === 0) return;
     const { rowCount } = await query('delete_pending_clears', remove, [done]);
-    // Kept if another transaction has locked some rows, perhaps while its commit waits for a lost standby: they stay.
+    // If another transaction has locked rows (its commit may wait for a lost standby), they and their ids stay.
     if (rowCount === done.length) carriedOut.clear();
   }
 
@@ -71,11 +71,11 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
     let found: Row[] = [];
     let hasMore = true;
     while (hasMore) {
-      // Rows may stay. The clears of a lost primary must not block those of the other primaries, and rows that another
-      // transaction has locked must not be read without end. A newer request for a target has a higher id.
+      // Begins after the last row: refused rows (of a lost primary) and locked rows stay and must not block other rows.
       found = await readPage(found.at(-1)?.pendingId);
       await settleAll(found.map((row) => clear(clearer, row))).catch((error: unknown) => refused.push(error));
       await removeRows(found).catch((error: unknown) => failures.push(error));
+      // Without a failure, continues until a page is empty, so that it includes clears stored meanwhile: their ids are higher.
       hasMore = refused.length + failures.length > 0 ? found.length === pageSize : found.length > 0;
     }
     if (refused.length > 0) throw refused[0];

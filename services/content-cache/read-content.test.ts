@@ -38,7 +38,7 @@ test('gives a recreated record another ETag even if its version is the same', as
   expect(after.etag).not.toBe(before.etag);
 });
 
-test('bounds large lists that clients do not receive, also of one user; other requests go on', async () => {
+test('returns 503 for a large list while clients leave earlier ones unread; serves other requests', async () => {
   await world.sql(
     `INSERT INTO content.record (model, id, title, body)
      SELECT 'pathway', n, '', to_jsonb(repeat('x', 200000)) FROM generate_series(1, 100) AS n`,
@@ -57,7 +57,7 @@ test('bounds large lists that clients do not receive, also of one user; other re
   await until('a list is sent again', async () => (await (await list()).text()).length > 20e6);
 });
 
-test('does not count a list whose client left while it was built', async () => {
+test('does not count a list whose client disconnected before its reply', async () => {
   let client = new AbortController();
   const items = [{ id: 1, version: 1, payload: 'x'.repeat(20e6) }];
   const list = () => Promise.resolve(items).finally(() => client.abort());
@@ -115,7 +115,7 @@ test('serves hits while PostgreSQL is unreachable, returns 503 for misses, and r
   });
   expect(await through.check('postgres')).toBe(false);
   await proxy.repair();
-  await until('it is well again', async () => (await read(through, 'webform', otherId)).status === 200);
+  await until('misses succeed again', async () => (await read(through, 'webform', otherId)).status === 200);
   await through.stop();
 });
 
@@ -135,6 +135,6 @@ test('serves hits while PostgreSQL hangs, and lets few misses wait for it', asyn
   expect((await read(through, 'webform', cachedId)).cache).toBe('hit');
 
   proxy.limitReplies(Infinity);
-  await until('it is well again', async () => (await read(through, 'webform', otherId)).status === 200);
+  await until('misses succeed again', async () => (await read(through, 'webform', otherId)).status === 200);
   await through.stop();
 });

@@ -31,7 +31,7 @@ test('does not use a Redis whose replica is silent for longer than CACHE_REPLICA
 test('logs what to set for a replica that the cache does not count', async () => {
   const service = await world.service();
   const warnings = () => service.log.filter(({ message }) => String(message).includes('CACHE_MIN_REPLICAS'));
-  await until('the warning', () => warnings().length > 0);
+  await until('the warning is logged', () => warnings().length > 0);
   expect(warnings()).toMatchObject([
     { level: 'warn', message: expect.stringMatching(/1 replica: set .* to 1 \(they are 0 and 0\)/) },
   ]);

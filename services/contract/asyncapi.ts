@@ -27,7 +27,7 @@ function message(name: string, title: string, schema: z.ZodType, example: Json):
 
 /** Returns the AsyncAPI 3 document of the Kafka events. */
 export function asyncapi(): Json {
-  const { topic, partitions, retentionMs, summary } = cacheInvalidation;
+  const { topic, partitions, retentionMs, maxBytes, summary } = cacheInvalidation;
   return {
     asyncapi: '3.0.0',
     info: {
@@ -39,7 +39,7 @@ export function asyncapi(): Json {
     channels: {
       cacheInvalidation: {
         address: topic,
-        description: summary,
+        description: `${summary} A value has at most ${maxBytes} bytes. Compress with gzip or not at all.`,
         messages: {
           recordChanged: { $ref: '#/components/messages/recordChanged' },
           modelChanged: { $ref: '#/components/messages/modelChanged' },

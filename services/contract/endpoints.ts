@@ -1,7 +1,6 @@
 import * as domains from './domains.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { ErrorCode } from './errors.ts';
-import { health } from './platform.ts';
 import { services } from './services.ts';
 
 /** Distinguishes endpoints from the other exports of a domain file. */
@@ -18,18 +17,12 @@ export const endpoints: readonly Endpoint[] = services.flatMap(({ name }) =>
 
 /** Returns every error code that an endpoint can return: its own errors and the errors that its definition implies. */
 export function errorsOf(endpoint: Endpoint): ErrorCode[] {
-  const codes = new Set<ErrorCode>([
-    'malformed_target',
-    'rate_limited',
-    endpoint.body ? 'payload_too_large' : 'malformed_request',
-    'internal_error',
-  ]);
+  const codes = new Set<ErrorCode>(['malformed_target', 'rate_limited', 'internal_error', 'overloaded']);
   const add = (...more: ErrorCode[]) => more.forEach((code) => codes.add(code));
-  // Load shedding exempts the health check.
-  if (endpoint !== health) add('overloaded');
   if (endpoint.access !== 'public') add('token_required', 'invalid_token', 'insufficient_scope');
   if (endpoint.access !== 'public' && !endpoint.beforePasswordChange) add('password_change_required');
-  if (endpoint.body) add('unsupported_media_type', endpoint.invalidBody ?? 'validation_failed');
+  if (endpoint.body) add('payload_too_large', 'unsupported_media_type', 'request_timeout');
+  add(endpoint.body ? (endpoint.invalidBody ?? 'validation_failed') : 'malformed_request');
   if (endpoint.body?.kinds.includes('json')) add('malformed_json');
   if (endpoint.service !== 'gateway') {
     add('validation_failed', 'bad_gateway', 'service_unavailable', 'gateway_timeout');

@@ -27,7 +27,7 @@ const summaries = {
     reauthentication_required: 'Needs a login within 15 minutes. Log in again or call /api/reauthenticate.',
     identity_other_browser: 'Another browser started the identity login, or the login cookie is missing.',
     other_origin: 'The request comes from a page of another origin, or its origin is unknown.',
-    suborg_not_allowed: 'The identity service did not list this part of the organisation at the login.',
+    suborg_not_allowed: 'The identity provider did not list this part of the organisation at the login.',
   },
   404: { not_found: 'The resource does not exist, or the caller has no access to it.' },
   405: { method_not_allowed: 'The path supports only the methods in the Allow header.' },
@@ -68,7 +68,7 @@ const summaries = {
     mail_disabled: 'Sending mail is not configured.',
   },
   502: {
-    identity_unavailable: 'The identity service is unreachable or its response is invalid.',
+    identity_unavailable: 'The identity provider is unreachable or its response is invalid.',
     bad_gateway: 'The service closed the connection before the reply was complete.',
   },
   503: {

@@ -5,21 +5,21 @@ import { queryText, multiLineText } from './schemas.ts';
 
 /** Values of `error` after a failed callback. Codes are stable: add new ones, do not rename. */
 export const identityErrors = {
-  access_denied: 'the user or the identity service denied the login',
-  identity_unavailable: 'the identity service is unavailable or refuses the platform as a client',
-  identity_issuer_mismatch: 'the response comes from a different identity service (RFC 9207)',
-  identity_code_refused: 'the identity service rejects the code or its PKCE verifier',
+  access_denied: 'the user or the identity provider denied the login',
+  identity_unavailable: 'the identity provider is unavailable or refuses the platform as a client',
+  identity_issuer_mismatch: 'the response comes from a different identity provider (RFC 9207)',
+  identity_code_refused: 'the identity provider rejects the code or its PKCE verifier',
   identity_token_invalid: 'the ID token is malformed, expired or of another login, client or issuer',
-  identity_email_missing: 'the identity service returns no usable email address',
+  identity_email_missing: 'the identity provider returns no usable email address',
   identity_email_taken: 'another user has the email address, and the accounts may not be linked',
-  identity_email_unverified: 'the identity service has not verified the email address',
+  identity_email_unverified: 'the identity provider has not verified the email address',
   identity_user_disabled: 'the user is disabled',
 } as const;
 export type IdentityError = keyof typeof identityErrors;
 
 const params = z.strictObject({
   identity: multiLineText(1, 32).meta({
-    description: 'Name of the identity service: the value of IDENTITY_NAME.',
+    description: 'Name of the identity provider: the value of IDENTITY_NAME.',
     pattern: '^[a-z][a-z0-9-]{0,31}$',
   }),
 });
@@ -36,7 +36,7 @@ export const identityLogin = define('identityLogin', 'GET', '/api/:identity/logi
   noHead: true,
   rateLimit: { requests: 60, seconds: 60 },
   summary: 'Start an identity login.',
-  description: 'Open this URL in a browser. It redirects to the identity service.',
+  description: 'Open this URL in a browser. It redirects to the identity provider.',
   query: z.strictObject({
     return_to: queryText(1, 2000).describe('URL to return to after the login, one of IDENTITY_RETURN_TO.'),
     code_challenge: codeChallenge.describe(
@@ -46,7 +46,7 @@ export const identityLogin = define('identityLogin', 'GET', '/api/:identity/logi
   }),
   responses: {
     302: {
-      description: 'Redirects to the identity service.',
+      description: 'Redirects to the identity provider.',
       headers: {
         Location: 'URL of the authorization endpoint with the login parameters.',
         'Set-Cookie': 'Cookie that binds the login to this browser for 10 minutes.',
@@ -62,14 +62,13 @@ export const identityCallback = define('identityCallback', 'GET', '/api/:identit
   noHead: true,
   rateLimit: { requests: 60, seconds: 60 },
   summary: 'Complete an identity login.',
-  description: 'The identity service redirects the browser to this URL.',
+  description: 'The identity provider redirects the browser to this URL.',
   // RFC 6749 §4.1.2 requires that unknown parameters are ignored.
   query: z.object({
     state: queryText(1, 512),
     code: queryText(1, 4096).optional(),
     iss: queryText(1, 2000).optional(),
     error: queryText(1, 200).optional(),
-    error_description: queryText(0, 2000).optional(),
   }),
   responses: {
     302: {
@@ -94,11 +93,11 @@ export const identityLogout = define('identityLogout', 'POST', '/api/:identity/l
   beforePasswordChange: true,
   beforeMfaEnrollment: true,
   summary: 'Log out of an identity session.',
-  description: 'Ends this session and returns the logout URL of the identity service.',
+  description: 'Ends this session and returns the logout URL of the identity provider.',
   responses: {
     200: {
       description:
-        'Logged out. `logout_url` is the URL that ends the session at the identity service (OpenID Connect RP-Initiated Logout). It is absent if the session does not come from this identity service, or the service is unavailable or has no such URL.',
+        'Logged out. `logout_url` is the URL that ends the session at the identity provider (OpenID Connect RP-Initiated Logout). It is absent if the session does not come from this identity provider, or the provider is unavailable or has no such URL.',
       schema: z.strictObject({ logout_url: z.string().optional() }),
       headers: { 'Cache-Control': 'no-store' },
     },
@@ -111,7 +110,7 @@ export const backchannelLogout = define('backchannelLogout', 'POST', '/api/:iden
   rateLimit: { requests: 600, seconds: 60 },
   summary: 'End sessions after a provider logout.',
   description:
-    'The identity service calls this URL when a user logs out there (OpenID Connect Back-Channel Logout 1.0). Each logout token is accepted once.',
+    'The identity provider calls this URL when a user logs out there (OpenID Connect Back-Channel Logout 1.0). Each logout token is accepted once.',
   body: {
     kinds: ['form'],
     maxBytes: 16_384,
@@ -134,7 +133,7 @@ export const updateSuborg = define('updateSuborg', 'POST', '/api/:identity/updat
   // Each change adds an entry to the audit log, which is kept for a year.
   rateLimit: { requests: 60, seconds: 60 },
   summary: 'Select a part of the organisation.',
-  description: 'Accepts a part that the identity service listed at login.',
+  description: 'Accepts a part that the identity provider listed at login.',
   body: jsonBody({ suborg: multiLineText(1, 200) }),
   responses: {
     200: {

@@ -16,7 +16,14 @@ import { serviceOf, services } from './services.ts';
 type Json = Record<string, unknown>;
 
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
-  const { $schema: _, ...json } = z.toJSONSchema(schema, { io }) as Json;
+  const { $schema: _, ...json } = z.toJSONSchema(schema, {
+    io,
+    override({ jsonSchema: made }) {
+      // Otherwise generated clients use 32 bits, and refuse replies with a field that a later release adds.
+      if (made.type === 'integer' && made.maximum! > 2 ** 31) made.format = 'int64';
+      if (io === 'output' && made.additionalProperties === false) delete made.additionalProperties;
+    },
+  }) as Json;
   return json;
 }
 
@@ -24,6 +31,7 @@ const headerOf = (header: string | RequestHeader): RequestHeader =>
   typeof header === 'string' ? { description: header } : header;
 
 const text = { schema: { type: 'string' } };
+const file = { schema: { type: 'string', format: 'binary' } };
 
 /** Returns the `headers` of a response; each header is always present. */
 function withHeaders(headers: [name: string, description: string][]): { headers?: Json } {
@@ -63,7 +71,7 @@ function contentOf({ schema, page, contentType }: Response, example: unknown): J
     return page ? { ...json, 'text/html': text } : json;
   }
   if (!contentType) return undefined;
-  return Object.fromEntries([contentType].flat().map((type) => [type, text]));
+  return Object.fromEntries([contentType].flat().map((one) => [one, one.startsWith('text/') ? text : file]));
 }
 
 interface Documented {
@@ -87,7 +95,6 @@ const errorHeaders: { [code in ErrorCode]?: [name: string, description: string] 
   invalid_credentials: ['WWW-Authenticate', 'Authentication scheme of the other endpoints.'],
   invalid_client: ['WWW-Authenticate', 'Basic challenge (RFC 6749 §5.2).'],
   rate_limited: ['Retry-After', 'Seconds to wait before the next request.'],
-  service_unavailable: ['Retry-After', 'Seconds to wait before the next request.'],
   overloaded: ['Retry-After', 'Seconds to wait before the next request.'],
 };
 
@@ -153,7 +160,8 @@ function operation(endpoint: Endpoint, example: Example | undefined): Json {
     summary: endpoint.summary,
     description: description.join('\n\n'),
     tags: [serviceOf(endpoint.service).tag],
-    security: access === 'public' ? [] : [{ accessToken: [] }],
+    // A program sends a token to /pulse; only a browser sends the cookie.
+    security: access === 'public' && !(endpoint.cookies && authorization) ? [] : [{ accessToken: [] }],
     parameters: parameters(endpoint, example),
     requestBody: body && requestBody(body, example?.body),
     responses: responses(endpoint, example),
@@ -193,7 +201,7 @@ export function openapi(publicUrl: string): Json {
       ...release,
       contact: { name: 'Documentation', url: new URL('/api/docs', publicUrl).href },
       description:
-        'API of the content platform. Every GET operation also accepts HEAD, which counts against the same rate limit. For HEAD, the identity login and its callback return 405.',
+        'API of the content platform. Every GET operation also accepts HEAD, which counts against the same rate limit. For HEAD, the identity login and its callback return 405. Every operation can also return 400 `malformed_request`, and 431 `headers_too_large`. Later versions may add fields to replies, values to enums and error codes: ignore unknown fields, and accept unknown values.',
     },
     servers: [{ url: publicUrl }],
     tags: services.map(({ tag, description }) => ({ name: tag, description })),

@@ -82,11 +82,15 @@ export const pulseReport = z.strictObject({
   failed_jobs: z
     .array(failedJobGroup)
     .nullable()
-    .describe('Open ones, most frequent class first. null if unavailable or without `jobs:manage`.'),
+    .describe(
+      'Open failed jobs by class, most frequent first. null if unavailable or without `jobs:manage`.',
+    ),
   alert_receivers: z
     .array(z.string())
     .nullable()
-    .describe('Kinds, for example `slack`. null if Alertmanager is unavailable or not configured.'),
+    .describe(
+      'Kinds of receivers, for example `slack`. null if Alertmanager is unavailable or not configured.',
+    ),
 });
 export type PulseReport = z.output<typeof pulseReport>;
 

@@ -16,7 +16,7 @@ export function multiLineText(min: number, max: number) {
   return textMatching(min, max, /^[^\u0000]*$/, 'Contains a NUL.');
 }
 
-/** A string in a path or query. It has no control characters, because the gateway refuses them there. */
+/** A string in a path or query without control characters. The gateway refuses most of them there. */
 export function queryText(min: number, max: number) {
   return textMatching(min, max, /^[^\p{Cc}]*$/u, 'Contains a control character.');
 }

@@ -11,8 +11,8 @@ export interface Schema {
   functions?: readonly string[];
 }
 
-interface Description {
-  name: string;
+interface Description<Name extends string> {
+  name: Name;
   /** Port of the public listener; the internal listener (health, metrics) is `internalPortOffset` above it. */
   port: number;
   /** Memory limit of the container, from the measured peak: docs/operations/scaling.md, "Memory of a process". */
@@ -26,9 +26,9 @@ interface Description {
   /** Reads the slow log; every process writes it. */
   readsSlowLog?: true;
   /** Other services whose public listener this process calls; every service also calls auth. */
-  calls?: 'all' | readonly string[];
+  calls?: 'all' | readonly Name[];
   /** Services whose internal listener this process calls; every process also calls auth's. */
-  callsInternal?: 'all' | readonly string[];
+  callsInternal?: 'all' | readonly Name[];
   /** The service has a secret with which auth gives it tokens for internal listeners. */
   hasSecret?: true;
   /** Stores data of users, and erases it when auth has deleted the user. */
@@ -89,7 +89,7 @@ const list = [
     port: 8082,
     memoryMb: 768,
     stores: ['postgres', 'redis', 'kafka'],
-    redis: `~webform:* ~pathway:* ~accesscode:* ~condition:* ${redisCommands} +eval +evalsha +time +hmget +hset +hdel +pttl +pexpire +unlink +scan +config|get +cluster|nodes`,
+    redis: `~webform:* ~pathway:* ~accesscode:* ~condition:* ${redisCommands} +eval +evalsha +time +hmget +hset +hdel +pttl +pexpire +unlink +scan +cluster|nodes`,
     connections: { platform: 15, logs: 1 },
     hasSecret: true,
     erasesUsers: true,
@@ -151,15 +151,11 @@ const list = [
     tag: 'Pulse',
     description: 'State of the operating targets.',
   },
-] as const satisfies readonly Description[];
+] as const satisfies readonly Description<string>[];
 
 export type ServiceName = (typeof list)[number]['name'];
 
-export interface Service extends Description {
-  name: ServiceName;
-  calls?: 'all' | readonly ServiceName[];
-  callsInternal?: 'all' | readonly ServiceName[];
-}
+export type Service = Description<ServiceName>;
 
 /** The services from which auth gets data for an export. */
 export const exporters = list.filter((service) => 'exportsAs' in service);

@@ -4,7 +4,7 @@ import type { Target } from './pulse.ts';
 
 type Goal = Pick<Target, 'comparison' | 'unit'> & { goal: number };
 
-/** Goals of the five operating targets. If Redis has no memory limit, `cache_memory` has no goal. */
+/** Goals of the operating targets. If Redis has no memory limit, `cache_memory` has no goal. */
 export const targetGoals = {
   response_time_p95: { goal: 0.5, comparison: 'below', unit: 'seconds' },
   invalidation_queue: { goal: 100, comparison: 'below', unit: 'count' },

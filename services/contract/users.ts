@@ -79,7 +79,9 @@ const defineOne = endpointsWith({ ...common, params: idParams, errors: ['not_fou
 export const listUsers = define('listUsers', 'GET', '/api/admin/users', {
   summary: 'List users, newest first.',
   query: z.strictObject({
-    search: queryText(1, 200).optional().describe('Part of the name or email address.'),
+    search: queryText(1, 200)
+      .optional()
+      .describe('A complete email address, or a part of the name or email address.'),
     ...pageQuery,
   }),
   responses: { 200: { description: 'A page of users.', schema: page(account) } },

@@ -74,8 +74,8 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
     register(userId: number, sessionId: number, device: Body<typeof registerFcmToken>, signal?: AbortSignal) {
       const { token, platform = null, name = null, app_version = null } = device;
       const text = `
-        INSERT INTO devices.device AS known (user_id, session_id, token, token_hash, platform, name, app_version)
-        VALUES ($1, $7, $2, $3, $4, $5, $6)
+        INSERT INTO devices.device AS known (user_id, token, token_hash, platform, name, app_version, session_id)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)
         ON CONFLICT (token_hash) DO UPDATE SET
           id = CASE WHEN known.user_id = $1 THEN known.id ELSE excluded.id END,
           user_id = $1,
@@ -171,7 +171,5 @@ export async function deleteUnseenDevices(query: Query): Promise<void> {
 }
 
 /** Deletes ended sessions after a day; their access tokens lived for 15 minutes at most. Throws the errors of `query`. */
-export async function deleteEndedSessions(query: Query): Promise<void> {
-  const old = `at < now() - interval '1 day'`;
-  await deleteExpired(query, 'delete_ended_sessions', 'devices.ended_session', old);
-}
+export const deleteEndedSessions = (query: Query) =>
+  deleteExpired(query, 'delete_ended_sessions', 'devices.ended_session', `at < now() - interval '1 day'`);

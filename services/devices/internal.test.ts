@@ -20,7 +20,7 @@ const verify = async (token: string): Promise<Caller> => {
   return { kind: 'machine', clientId: `service:${service}`, scopes: new Set([scope as Scope]) };
 };
 
-async function tell(body: unknown, authorization = 'Bearer internal'): Promise<number> {
+async function unregister(body: unknown, authorization = 'Bearer internal'): Promise<number> {
   const headers = {
     'Content-Type': 'application/json',
     'X-Request-Id': 'the-logout',
@@ -35,7 +35,7 @@ test('removes only the device of this user with this token', async () => {
   for (const token of ['goes', 'stays']) await own.devices.register(1, 1, { token });
   await own.devices.register(2, 1, { token: "another's" });
   for (const token of ['goes', 'goes', "another's", "nobody's"])
-    expect(await tell({ user_id: 1, token })).toBe(204);
+    expect(await unregister({ user_id: 1, token })).toBe(204);
   expect(await tokensOf(1)).toEqual(['stays']);
   expect(await tokensOf(2)).toEqual(["another's"]);
 });
@@ -48,7 +48,7 @@ test('only a service with a token removes a device', async () => {
     ['Basic internal', 401],
     ['Bearer devices:manage', 403],
   ] as const)
-    expect(await tell({ user_id: 3, token: 'kept' }, authorization)).toBe(status);
+    expect(await unregister({ user_id: 3, token: 'kept' }, authorization)).toBe(status);
   expect(await tokensOf(3)).toEqual(['kept']);
 });
 
@@ -70,7 +70,7 @@ test('refuses a body that is not JSON, without logging it', async () => {
 });
 
 test('accepts the longest token that a logout may send', async () => {
-  expect(await tell({ user_id: 1, token: '\u0001'.repeat(4_096) })).toBe(204);
+  expect(await unregister({ user_id: 1, token: '\u0001'.repeat(4_096) })).toBe(204);
 });
 
 test.each([
@@ -79,12 +79,12 @@ test.each([
   { user_id: 1, token: '' },
   { user_id: '1', token: 'x' },
   { user_id: 0, token: 'x' },
-])('returns 422 for %j', async (body) => expect(await tell(body)).toBe(422));
+])('returns 422 for %j', async (body) => expect(await unregister(body)).toBe(422));
 
 test('returns 503 for a failure, and logs it with the request ID and without the token', async () => {
   await own.sql('ALTER TABLE devices.device RENAME TO hidden');
   own.log.length = 0;
-  expect(await tell({ user_id: 1, token: 'a-token-to-keep-secret' })).toBe(503);
+  expect(await unregister({ user_id: 1, token: 'a-token-to-keep-secret' })).toBe(503);
   await own.sql('ALTER TABLE devices.hidden RENAME TO device');
   expect(own.log.map((line) => JSON.parse(line) as object)).toMatchObject([
     { level: 'error', route: '/unregister', request_id: 'the-logout' },

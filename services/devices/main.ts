@@ -16,7 +16,7 @@ import { createInternal } from './internal.ts';
 
 await run('devices', devicesConfig, async (process) => {
   const { config, logger, metrics, onStop } = process;
-  const { DATABASE_URL: url, AUTH_INTERNAL_URL: authUrl, SERVICE_SECRET: secret } = config;
+  const { DATABASE_URL: url, AUTH_INTERNAL_URL: authInternalUrl, SERVICE_SECRET: secret } = config;
   await migrateService('devices', url, logger);
   const database = connectDatabase(process, url);
   const steps: RetentionSteps = (query) => ({
@@ -25,8 +25,8 @@ await run('devices', devicesConfig, async (process) => {
   });
   onStop(startRetention(database.query, steps, logger));
   const devices = createDeviceStore(database);
-  const fetchAsService = createServiceFetch(authUrl, 'devices', secret);
-  onStop(followEndedSessions(fetchEndedSessionsFrom(authUrl, fetchAsService), devices, logger));
+  const fetchAsService = createServiceFetch(authInternalUrl, 'devices', secret);
+  onStop(followEndedSessions(fetchEndedSessionsFrom(authInternalUrl, fetchAsService), devices, logger));
   eraseDeletedUsers(process, fetchAsService, {
     erase: devices.eraseUsers,
     query: database.query,

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
+import { openDatabase } from '@content-platform/chassis';
 import { startHttpServer } from '../../test/support/http-server.ts';
 import { startProgram } from '../../test/support/programs.ts';
 import { useStarted } from '../../test/support/use-started.ts';
 import { createLetter } from './commands/create-letter.ts';
-import { openLetters } from './letters.ts';
 import { useLetters } from './testing/letters.ts';
 import { createFindUser } from './users.ts';
 
@@ -25,7 +25,7 @@ const auth = useStarted(() =>
 /** Runs the command in this process. */
 function create(args: string[], databaseUrl = letters.databaseUrl, authUrl = auth.origin) {
   return createLetter(args, {
-    open: () => openLetters(databaseUrl),
+    open: () => openDatabase('letters', databaseUrl),
     findUser: createFindUser(authUrl, fetch),
   });
 }

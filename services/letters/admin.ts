@@ -1,8 +1,7 @@
 // Manages letters of an installation; for a list of commands run `node services/letters/admin.ts help`.
-import { createServiceFetch, runCommand } from '@content-platform/chassis';
+import { createServiceFetch, openDatabase, runCommand } from '@content-platform/chassis';
 import { createLetter } from './commands/create-letter.ts';
 import { readAdminConfig } from './config.ts';
-import { openLetters } from './letters.ts';
 import { createFindUser } from './users.ts';
 
 const help = `Usage:
@@ -13,10 +12,10 @@ service, SERVICE_SECRET (or SERVICE_SECRET_FILE) the secret of the letters servi
 
 await runCommand(help, {
   'create-letter': async (args) => {
-    const { DATABASE_URL, AUTH_INTERNAL_URL: authUrl, SERVICE_SECRET: secret } = readAdminConfig();
+    const { DATABASE_URL, AUTH_INTERNAL_URL: authInternalUrl, SERVICE_SECRET: secret } = readAdminConfig();
     return createLetter(args, {
-      open: () => openLetters(DATABASE_URL),
-      findUser: createFindUser(authUrl, createServiceFetch(authUrl, 'letters', secret)),
+      open: () => openDatabase('letters', DATABASE_URL),
+      findUser: createFindUser(authInternalUrl, createServiceFetch(authInternalUrl, 'letters', secret)),
     });
   },
 });

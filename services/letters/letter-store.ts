@@ -28,19 +28,19 @@ interface HistoryRow extends HistoryEntry {
   actor: string;
 }
 
-// The reply keeps this order, and its ETag depends on it.
+// Another order would change every ETag: the reply has its fields in this order, and the ETag is a hash of the reply.
 const columns = `id::float8 AS id, user_id::float8 AS user_id, title, state,
   (SELECT coalesce(json_agg(json_build_object('webform_id', webform_id, 'required', required,
             'skipped', skipped_at IS NOT NULL, 'skipped_at', skipped_at, 'reason', reason) ORDER BY webform_id), '[]')
    FROM letters.webform WHERE letter_id = letter.id) AS webforms,
   version::float8 AS version, created_at, updated_at`;
-/** `$2`: the result of `ownerOf`. */
-const ofOwner = '($2::bigint IS NULL OR user_id = $2)';
+/** `$2`: the result of `ownerValue`. */
+const hasOwner = '($2::bigint IS NULL OR user_id = $2)';
 
 /** History entries of a letter within 24 hours, above which its user cannot add more: they could fill the disk. */
 const maxDailyEntries = 1_000;
 
-const ownerOf = (owner: LetterOwner) => (owner === 'any' ? null : owner);
+const ownerValue = (owner: LetterOwner) => (owner === 'any' ? null : owner);
 
 /** Converts a row to a letter: times in JSON have PostgreSQL's format. */
 function toLetter(row: Row): Letter {
@@ -63,9 +63,9 @@ export type LetterStore = ReturnType<typeof createLetterStore>;
 export function createLetterStore(query: Database['query']) {
   const { rows, first, affects, run } = statements(query);
 
-  async function find(id: number, whose: LetterOwner): Promise<Letter | undefined> {
-    const text = `SELECT ${columns} FROM letters.letter WHERE id = $1 AND ${ofOwner}`;
-    const row = await first<Row>('find_letter', text, [id, ownerOf(whose)]);
+  async function find(id: number, owner: LetterOwner): Promise<Letter | undefined> {
+    const text = `SELECT ${columns} FROM letters.letter WHERE id = $1 AND ${hasOwner}`;
+    const row = await first<Row>('find_letter', text, [id, ownerValue(owner)]);
     return row && toLetter(row);
   }
 
@@ -73,11 +73,11 @@ export function createLetterStore(query: Database['query']) {
     find,
 
     /** Returns the letter and locks it until the transaction ends. */
-    async lock(id: number, whose: LetterOwner): Promise<Letter | undefined> {
-      const text = `SELECT FROM letters.letter WHERE id = $1 AND ${ofOwner} FOR UPDATE`;
-      const exists = await affects('lock_letter', text, [id, ownerOf(whose)]);
+    async lock(id: number, owner: LetterOwner): Promise<Letter | undefined> {
+      const text = `SELECT FROM letters.letter WHERE id = $1 AND ${hasOwner} FOR UPDATE`;
+      const exists = await affects('lock_letter', text, [id, ownerValue(owner)]);
       // A second statement reads the letter, because a statement that waited sees the webforms as before its wait.
-      return exists ? find(id, whose) : undefined;
+      return exists ? find(id, owner) : undefined;
     },
 
     /** Returns the user's letters with ids below `before`, newest first. */
@@ -131,7 +131,7 @@ export function createLetterStore(query: Database['query']) {
       actor: string,
       entries: readonly HistoryEntry[],
     ): Promise<Letter> {
-      // Not now(), the start of the transaction: it may be earlier than the change whose lock it waited for.
+      // Not now(), the start of the transaction: after a wait for the lock it may be earlier than the previous change.
       const text = `WITH changed AS (
                       UPDATE letters.letter
                       SET title = $2, state = $3, version = version + 1, updated_at = clock_timestamp()

@@ -47,14 +47,14 @@ test('keeps existing letters and creates missing ones', async () => {
 
 test('waits for a letter that is being created, which keeps its id', async () => {
   await ensureLetters(letters.database, wanted);
-  const ensured = await letters.database.transaction(async (own) => {
+  const { waiting } = await letters.database.transaction(async (query) => {
     const { userId, title, state, webforms } = wanted[0]!;
-    expect(await createLetterStore(own).create({ userId, title, state, webforms }, 'command')).toBe(4);
+    expect(await createLetterStore(query).create({ userId, title, state, webforms }, 'command')).toBe(4);
     const waiting = ensureLetters(letters.database, wanted);
     await untilBlocked(letters.database);
-    return [waiting];
+    return { waiting };
   });
-  await ensured[0];
+  await waiting;
   expect(await letters.letter()).toBe(5);
 });
 

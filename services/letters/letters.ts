@@ -1,14 +1,8 @@
-import { migrateService, openDatabase, type Database, type Logger } from '@content-platform/chassis';
+import type { Database } from '@content-platform/chassis';
 import { createLetterStore, type NewLetter } from './letter-store.ts';
 
 /** The actor of a command in the history. */
 export const commandActor = 'command';
-
-export const migrateLetters = (url: string, logger: Logger) => migrateService('letters', url, logger);
-
-/** Opens the database for commands and demo data. Throws if it is unavailable or refuses the login. */
-export const openLetters = (databaseUrl: string): Promise<Database> =>
-  openDatabase('letters', databaseUrl, migrateLetters);
 
 /** Creates the letters whose ids are free; existing letters stay unchanged. */
 export async function ensureLetters(database: Database, letters: readonly (NewLetter & { id: number })[]) {

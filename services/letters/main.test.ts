@@ -1,12 +1,12 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { startService } from '../../test/support/programs.ts';
 import { until } from '../../test/support/wait.ts';
 import { startAuthStub } from '../../test/support/auth-stub.ts';
+import { calledAfterEach } from '../../test/support/called-after-each.ts';
 import { useLetters } from './testing/letters.ts';
 
 const letters = useLetters();
-const closers: (() => unknown)[] = [];
-afterEach(() => closers.splice(0).forEach((close) => close()));
+const closers = calledAfterEach();
 
 async function start(authUrl: string) {
   const env = { AUTH_URL: authUrl, AUTH_INTERNAL_URL: authUrl, DATABASE_URL: letters.databaseUrl };

@@ -5,6 +5,7 @@ import {
   createInternalEndpoints,
   createServiceFetch,
   eraseDeletedUsers,
+  migrateService,
   run,
   serveExport,
   startRetention,
@@ -15,22 +16,21 @@ import { createLetters } from './app.ts';
 import { lettersConfig } from './config.ts';
 import { exportLetters } from './export-letters.ts';
 import { createLetterStore, eraseLetters } from './letter-store.ts';
-import { migrateLetters } from './letters.ts';
 import { createFindUser } from './users.ts';
 
 await run('letters', lettersConfig, async (process) => {
   const { config, logger, metrics, onStop } = process;
-  const { DATABASE_URL: url, AUTH_INTERNAL_URL: authUrl, SERVICE_SECRET: secret } = config;
-  await migrateLetters(url, logger);
+  const { DATABASE_URL: url, AUTH_INTERNAL_URL: authInternalUrl, SERVICE_SECRET: secret } = config;
+  await migrateService('letters', url, logger);
   const database = connectDatabase(process, url);
   const steps: RetentionSteps = (query) => ({
     'idempotency keys': () => createIdempotency(query, 'letters').deleteExpired(),
   });
   onStop(startRetention(database.query, steps, logger));
   const tokens = tokensFromAuth(process);
-  const fetchAsService = createServiceFetch(authUrl, 'letters', secret);
-  const addToAudit = createAuditClient(authUrl, fetchAsService, logger);
-  const findUser = createFindUser(authUrl, fetchAsService);
+  const fetchAsService = createServiceFetch(authInternalUrl, 'letters', secret);
+  const addToAudit = createAuditClient(authInternalUrl, fetchAsService, logger);
+  const findUser = createFindUser(authInternalUrl, fetchAsService);
   const { query } = database;
   eraseDeletedUsers(process, fetchAsService, {
     async erase(ids) {

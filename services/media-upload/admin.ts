@@ -2,7 +2,7 @@
 import { openDatabase, runCommand } from '@content-platform/chassis';
 import { type OpenStores, sweepMedia } from './commands/sweep-media.ts';
 import { readAdminConfig } from './config.ts';
-import { createFileStore, migrateMedia } from './file-store.ts';
+import { createFileStore } from './file-store.ts';
 import { storeFromConfig } from './stores/from-config.ts';
 
 const help = `Usage:
@@ -16,7 +16,7 @@ async function open(): Promise<OpenStores> {
   const store = await storeFromConfig(config);
   try {
     await store.check();
-    const database = await openDatabase('media-upload', config.DATABASE_URL, migrateMedia);
+    const database = await openDatabase('media-upload', config.DATABASE_URL);
     const close = async () => {
       store.close();
       await database.close();

@@ -11,12 +11,12 @@ import { useService } from './testing/service.ts';
 const current = useService();
 
 const sql = async (text: string, values: unknown[] = []) =>
-  (await current.scene.database.query('test', text, values)).rows;
+  (await current.fixture.database.query('test', text, values)).rows;
 const pending = () => sql('SELECT object, user_id FROM media.pending_object');
 
 async function erase(...userIds: number[]) {
-  await current.scene.files.eraseUsers(userIds);
-  await removePending(current.scene.files, current.scene.store);
+  await current.fixture.files.eraseUsers(userIds);
+  await removePending(current.fixture.files, current.fixture.store);
 }
 
 test('erases the files of deleted users with all variants, and no others', async () => {
@@ -34,7 +34,7 @@ test('erases the files of deleted users with all variants, and no others', async
 });
 
 test('removes the files after a crash between the rows and the store', async () => {
-  const { files, store } = current.scene;
+  const { files, store } = current.fixture;
   await (await current.start()).upload(await corpus.jpeg());
   await files.eraseUsers([1]);
   expect(await sql('SELECT FROM media.file')).toEqual([]);
@@ -49,7 +49,7 @@ test('removes the files after a crash between the rows and the store', async () 
 });
 
 test('cancels an upload in progress, and leaves none of its files', async () => {
-  const { files } = current.scene;
+  const { files } = current.fixture;
   const reached = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
   const add: FileStore['add'] = async (file) => {
@@ -69,7 +69,7 @@ test('cancels an upload in progress, and leaves none of its files', async () => 
 });
 
 test('removes what a crash left of an upload: at once if the user was deleted, otherwise after an hour', async () => {
-  const { files, store, fileOf } = current.scene;
+  const { files, store, fileOf } = current.fixture;
   const [mine, other] = [newFile({ userId: 1 }), newFile({ userId: 2 })];
   for (const file of [mine, other]) {
     await files.begin(file);
@@ -86,7 +86,7 @@ test('removes what a crash left of an upload: at once if the user was deleted, o
 });
 
 test('refuses an upload that took so long that its files were removed as abandoned', async () => {
-  const { files, store } = current.scene;
+  const { files, store } = current.fixture;
   const add: FileStore['add'] = async (file) => {
     await sql(`UPDATE media.pending_object SET created_at = now() - interval '61 min'`);
     await removePending(files, store);
@@ -114,7 +114,7 @@ test('keeps a deleted file pending whose files are in another store', async () =
 });
 
 test('removes the files of a deleted row later if the store failed', async () => {
-  const { files, store } = current.scene;
+  const { files, store } = current.fixture;
   const service = await current.start({ store: { remove: () => Promise.reject(new Error('broken')) } });
   const { body } = await service.upload(await corpus.jpeg());
   expect(await service.remove(body.id)).toBe(204);

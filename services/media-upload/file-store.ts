@@ -1,8 +1,6 @@
 import {
   type Database,
   HttpError,
-  type Logger,
-  migrateService,
   rowsOf,
   runInBatches,
   statements,
@@ -182,5 +180,3 @@ export function createFileStore(
 }
 
 export const schema = 'media';
-
-export const migrateMedia = (url: string, logger: Logger) => migrateService('media-upload', url, logger);

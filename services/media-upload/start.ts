@@ -9,6 +9,7 @@ import {
   createServiceFetch,
   eraseDeletedUsers,
   jsonArray,
+  migrateService,
   observe,
   type ProcessContext,
   rowsOf,
@@ -20,7 +21,7 @@ import {
 import { upload } from '@content-platform/contract';
 import { createMediaUpload } from './app.ts';
 import type { mediaUploadConfig } from './config.ts';
-import { createFileStore, type File, migrateMedia, schema } from './file-store.ts';
+import { createFileStore, type File, schema } from './file-store.ts';
 import { mediaFile } from './media-file.ts';
 import { createUploadMetrics } from './metrics.ts';
 import { createPool, type PoolOptions, poolSizeFor } from './processing/pool.ts';
@@ -32,17 +33,14 @@ import { createWorkspace } from './workspace.ts';
 /** Uploads that may wait for each worker process; with this limit the last one waits only a few seconds. */
 const maxWaitingPerWorker = 8;
 
-/** The maximum reply time in the contract. */
-const gracePeriodMs = upload.replyWithinSeconds * 1_000;
-
 /** Connects to the database and the store, starts the worker processes and builds the app. */
 export async function startMediaUpload(
   process: ProcessContext<ConfigOf<typeof mediaUploadConfig>>,
   forTests: Partial<PoolOptions> = {},
 ): Promise<StartedService> {
   const { config, logger, metrics, onStop } = process;
-  const { DATABASE_URL: url, MEDIA_FOLDER: folder, AUTH_INTERNAL_URL: authUrl } = config;
-  await migrateMedia(url, logger);
+  const { DATABASE_URL: url, MEDIA_FOLDER: folder, AUTH_INTERNAL_URL: authInternalUrl } = config;
+  await migrateService('media-upload', url, logger);
   const database = connectDatabase(process, url);
 
   const store = await storeFromConfig(config);
@@ -52,9 +50,7 @@ export async function startMediaUpload(
   const workFolder = join(folder, 'tmp');
   const workspace = await createWorkspace(workFolder);
   const idempotency = createIdempotency(database.query, schema);
-  onStop(
-    startRetention(database.query, () => ({ 'idempotency keys': () => idempotency.deleteExpired() }), logger),
-  );
+  onStop(startRetention(database.query, () => ({ 'idempotency keys': idempotency.deleteExpired }), logger));
 
   const abandoned = () => ({
     'abandoned uploads': () => workspace.removeAbandoned(),
@@ -76,7 +72,7 @@ export async function startMediaUpload(
   });
   onStop(() => pool.close());
   const tokens = tokensFromAuth(process);
-  eraseDeletedUsers(process, createServiceFetch(authUrl, 'media-upload', config.SERVICE_SECRET), {
+  eraseDeletedUsers(process, createServiceFetch(authInternalUrl, 'media-upload', config.SERVICE_SECRET), {
     async erase(ids) {
       await files.eraseUsers(ids);
       await idempotency.erase(ids);
@@ -110,7 +106,8 @@ export async function startMediaUpload(
       logger,
       metrics,
     }),
-    gracePeriodMs,
+    // The maximum reply time in the contract.
+    gracePeriodMs: upload.replyWithinSeconds * 1_000,
     checks: {
       postgres: { required: true, check: () => database.ping() },
       store: { required: true, check: () => store.check() },

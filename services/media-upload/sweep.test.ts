@@ -10,105 +10,103 @@ import { sweepMedia } from './commands/sweep-media.ts';
 import { deleteOrphans, findOrphans } from './sweep.ts';
 import { newFile, createMediaFixture } from './testing/media-fixture.ts';
 
-const scene = useStarted(createMediaFixture);
+const fixture = useStarted(createMediaFixture);
 
 const hourMs = 3_600_000;
-/** The store, with all files older than they really are. Listing them takes 20 ms. */
-function agedStore(ageMs: number): Store {
-  const { store } = scene;
+/** The store, with all files older than they are. Its list takes 20 ms, has each file twice, and omits one object. */
+function agedStore(ageMs: number, omitted = 'none'): Store {
+  const { store } = fixture;
   async function* list(): AsyncGenerator<StoredFile> {
     await sleep(20);
-    for await (const { key } of store.list()) yield { key, ageMs };
+    for await (const { key } of store.list()) {
+      if (!key.startsWith(omitted)) yield* [key, key].map((each) => ({ key: each, ageMs }));
+    }
   }
   return { ...store, list };
 }
 
 async function put(key: string): Promise<string> {
-  await scene.store.put(key, await scene.fileOf(Buffer.from('pdf')));
+  await fixture.store.put(key, await fixture.fileOf(Buffer.from('pdf')));
   return key;
 }
 
 /** Stores a file with its variants and its row. */
 async function whole() {
   const file = newFile();
-  await scene.files.begin(file);
+  await fixture.files.begin(file);
   await put(`${file.object}-original`);
-  return scene.files.add(file);
+  return fixture.files.add(file);
 }
 
 beforeEach(async () => {
-  await scene.database.query('test', 'TRUNCATE media.file, media.pending_object');
-  for await (const { key } of scene.store.list()) await scene.store.remove(key);
+  await fixture.database.query('test', 'TRUNCATE media.file, media.pending_object');
+  for await (const { key } of fixture.store.list()) await fixture.store.remove(key);
 });
 
 test('finds and deletes files without a row and rows without a file', async () => {
   const kept = await whole();
   const lost = await whole();
-  await scene.store.remove(`${lost.object}-original`);
+  await fixture.store.remove(`${lost.object}-original`);
   const orphan = await put(`${randomUUID()}-thumb`);
   const surplus = await put(`${kept.object}-thumb`);
   await put('not-of-ours');
   await put('README.md');
 
-  const store = agedStore(2 * hourMs);
-  const orphans = await findOrphans(scene.files, store);
+  const { object } = await whole();
+  const store = agedStore(2 * hourMs, object);
+  const orphans = await findOrphans(fixture.files, store);
   expect({ ...orphans, keys: orphans.keys.toSorted() }).toEqual({
     keys: [orphan, surplus].toSorted(),
     rows: [{ id: lost.id, object: lost.object, missing: [`${lost.object}-original`] }],
   });
-  await deleteOrphans(scene.files, store, orphans);
-  expect(await findOrphans(scene.files, store)).toEqual({ keys: [], rows: [] });
-  expect(await scene.files.find(1, lost.id)).toBeUndefined();
-  expect(await scene.files.find(1, kept.id)).toEqual(kept);
-  (await scene.store.get('not-of-ours'))!.destroy();
+  await deleteOrphans(fixture.files, store, orphans);
+  expect(await findOrphans(fixture.files, store)).toEqual({ keys: [], rows: [] });
+  expect(await fixture.files.find(1, lost.id)).toBeUndefined();
+  expect(await fixture.files.find(1, kept.id)).toEqual(kept);
+  (await fixture.store.get('not-of-ours'))!.destroy();
 });
 
 test('leaves files of the last hour, whose row may follow', async () => {
   await whole();
   await put(`${randomUUID()}-thumb`);
-  expect(await findOrphans(scene.files, agedStore(hourMs + 10))).toEqual({ keys: [], rows: [] });
+  expect(await findOrphans(fixture.files, agedStore(hourMs + 10))).toEqual({ keys: [], rows: [] });
 });
 
-test('throws when the store is empty but the table is not, so that no row is deleted', async () => {
-  const { store, files } = scene;
+test('throws when only the store or only the table is empty, so that nothing is deleted', async () => {
+  const { store, files } = fixture;
   expect(await findOrphans(files, store)).toEqual({ keys: [], rows: [] });
+  const orphan = await put(`${randomUUID()}-thumb`);
+  await expect(findOrphans(files, store)).rejects.toThrow('The store has 1 files, but the table has no rows');
   const file = await whole();
-  await store.remove(`${file.object}-original`);
+  for (const key of [orphan, `${file.object}-original`]) await store.remove(key);
   await put('README.md');
   await expect(findOrphans(files, store)).rejects.toThrow('The store has no files');
 });
 
 test('ignores rows whose files are in another store', async () => {
-  const { database } = scene;
+  const { database } = fixture;
   const [here, elsewhere] = [await whole(), await whole()];
+  await fixture.files.checkOtherStores();
   await database.query('test', `UPDATE media.file SET store = 's3:uploads' WHERE id = $1`, [elsewhere.id]);
   // Its files may have been copied.
-  expect(await findOrphans(scene.files, agedStore(2 * hourMs))).toEqual({ keys: [], rows: [] });
-  await scene.store.remove(`${elsewhere.object}-original`);
-  expect(await findOrphans(scene.files, scene.store)).toEqual({ keys: [], rows: [] });
+  expect(await findOrphans(fixture.files, agedStore(2 * hourMs))).toEqual({ keys: [], rows: [] });
+  await fixture.store.remove(`${elsewhere.object}-original`);
+  expect(await findOrphans(fixture.files, fixture.store)).toEqual({ keys: [], rows: [] });
   // Uploads the same bytes to this store. The row then has its files.
   const again = newFile({ checksum: elsewhere.checksum });
-  expect(await scene.files.findUpload(1, elsewhere.checksum)).toBeUndefined();
-  await scene.files.begin(again);
-  expect(await scene.files.add(again)).toMatchObject({ id: elsewhere.id, object: again.object });
-  expect((await scene.files.findUpload(1, elsewhere.checksum))?.object).toBe(again.object);
-  await expect(scene.files.checkOtherStores()).rejects.toThrow('s3:uploads');
-  expect((await scene.files.find(1, here.id))?.object).toBe(here.object);
-});
-
-test('reports files to remove that are in another store', async () => {
-  const { id } = await whole();
-  await scene.files.checkOtherStores();
-  await scene.database.query('test', `UPDATE media.file SET store = 's3:uploads' WHERE id = $1`, [id]);
-  await scene.files.remove(1, id);
-  await expect(scene.files.checkOtherStores()).rejects.toThrow('s3:uploads');
+  expect(await fixture.files.findUpload(1, elsewhere.checksum)).toBeUndefined();
+  await fixture.files.begin(again);
+  expect(await fixture.files.add(again)).toMatchObject({ id: elsewhere.id, object: again.object });
+  expect((await fixture.files.findUpload(1, elsewhere.checksum))?.object).toBe(again.object);
+  await expect(fixture.files.checkOtherStores()).rejects.toThrow('s3:uploads');
+  expect((await fixture.files.find(1, here.id))?.object).toBe(here.object);
 });
 
 test('assigns rows without a store to the store in use', async () => {
   const { id } = await whole();
-  await scene.database.query('test', 'UPDATE media.file SET store = NULL');
-  await scene.files.assignStore();
-  const { rows } = await scene.database.query<{ id: string }>(
+  await fixture.database.query('test', 'UPDATE media.file SET store = NULL');
+  await fixture.files.assignStore();
+  const { rows } = await fixture.database.query<{ id: string }>(
     'test',
     `SELECT id FROM media.file WHERE store = 'folder'`,
   );
@@ -119,20 +117,20 @@ test('reads more rows than one page', async () => {
   const insert = `INSERT INTO media.file (user_id, object, checksum, mime, bytes, name, variants, store)
                   SELECT 1, gen_random_uuid(), sha256(n::text::bytea), 'application/pdf', 1, 'x', '[]', 'folder'
                   FROM generate_series(1, 2500) AS n`;
-  await scene.database.query('test', insert);
+  await fixture.database.query('test', insert);
   await whole();
-  expect((await findOrphans(scene.files, scene.store)).rows).toHaveLength(2_500);
+  expect((await findOrphans(fixture.files, fixture.store)).rows).toHaveLength(2_500);
 });
 
 function run(args: readonly string[], more: Record<string, string> = {}) {
-  const env = { DATABASE_URL: scene.databaseUrl, MEDIA_FOLDER: scene.folder, ...more };
+  const env = { DATABASE_URL: fixture.databaseUrl, MEDIA_FOLDER: fixture.folder, ...more };
   return startProgram('services/media-upload/admin.ts', { args, env }).ended;
 }
 
 test('the command lists the orphans, and deletes them only with --delete', async () => {
   await whole();
   const lost = await whole();
-  await scene.store.remove(`${lost.object}-original`);
+  await fixture.store.remove(`${lost.object}-original`);
   const line = `row without a file: ${lost.id} lacks ${lost.object}-original\n0 files without a row, 1 rows without a file.\n`;
   expect(await run(['sweep-media'])).toEqual({
     code: 0,
@@ -140,7 +138,7 @@ test('the command lists the orphans, and deletes them only with --delete', async
     stdout: `${line}Nothing was deleted. Use --delete to delete them.\n`,
   });
   expect(await run(['sweep-media', '--delete'])).toMatchObject({ code: 0, stdout: `${line}Deleted.\n` });
-  expect(await findOrphans(scene.files, scene.store)).toEqual({ keys: [], rows: [] });
+  expect(await findOrphans(fixture.files, fixture.store)).toEqual({ keys: [], rows: [] });
 });
 
 test('the command refuses an unknown option before it opens the stores', async () => {
@@ -150,7 +148,7 @@ test('the command refuses an unknown option before it opens the stores', async (
 
 test('the command fails with one line and exit code 1', async () => {
   await whole();
-  const elsewhere = join(scene.folder, 'elsewhere');
+  const elsewhere = join(fixture.folder, 'elsewhere');
   await mkdir(elsewhere);
   for (const [line, args, env] of [
     [

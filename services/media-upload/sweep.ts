@@ -12,35 +12,38 @@ type Orphans = Awaited<ReturnType<typeof findOrphans>>;
 
 /**
  * Returns the keys of files without a row, and the rows with missing files. Reads the rows first, because files are
- * stored before their row. Throws if the table has rows but the store is empty, because it is then the wrong store.
+ * stored before their row. Throws if only the table or only the store is empty, because the settings are then wrong.
  */
 export async function findOrphans(files: FileStore, store: Store) {
   const start = performance.now();
-  const rows = new Map<string, { id: number; isHere: boolean; missing: Set<string> }>();
+  const rows = new Map<string, { id: number; isHere: boolean; own: string[]; missing: Set<string> }>();
   for await (const file of await files.all()) {
-    rows.set(file.object, { id: file.id, isHere: file.isHere, missing: new Set(keysOf(file)) });
+    const own = keysOf(file);
+    rows.set(file.object, { id: file.id, isHere: file.isHere, own, missing: new Set(own) });
   }
-  const keys: string[] = [];
+  const keys = new Set<string>();
   let seen = 0;
   for await (const { key, ageMs } of store.list()) {
     const object = ownKey.exec(key)?.[1];
     if (object === undefined) continue;
     seen += 1;
-    const hasRow = rows.get(object)?.missing.delete(key) ?? false;
+    const row = rows.get(object);
+    row?.missing.delete(key);
     // The age at the start: listing millions of files can take longer than an hour.
-    if (!hasRow && ageMs - (performance.now() - start) > minOrphanAgeMs) keys.push(key);
+    if (!row?.own.includes(key) && ageMs - (performance.now() - start) > minOrphanAgeMs) keys.add(key);
   }
   const here = [...rows].filter(([, { isHere }]) => isHere);
-  if (seen === 0 && here.length > 0) {
+  if (seen === 0 ? here.length > 0 : rows.size === 0) {
     throw new Error(
-      `The store has no files, but the table has ${here.length} rows: check that the settings name the right store.`,
+      `The store has ${seen || 'no'} files, but the table has ${here.length || 'no'} rows: check that the settings name the right store and database.`,
     );
   }
+  // Network file systems can omit a file from a list of a folder that changes, or list it twice.
+  for (const [, { missing }] of here)
+    for (const key of missing) if ((await store.get(key))?.destroy()) missing.delete(key);
   const incomplete = here.filter(([, { missing }]) => missing.size > 0);
-  return {
-    keys,
-    rows: incomplete.map(([object, { id, missing }]) => ({ id, object, missing: [...missing] })),
-  };
+  const lost = incomplete.map(([object, { id, missing }]) => ({ id, object, missing: [...missing] }));
+  return { keys: [...keys], rows: lost };
 }
 
 /** Deletes the orphans. The next sweep deletes the remaining files of an incomplete row. */

@@ -11,10 +11,8 @@ const unreachable = 'http://127.0.0.1:1';
 const publicUrl = 'http://pulse.example.com';
 const page = { Accept: 'text/html' };
 
-/**
- * A pulse without its dependencies: auth, content-cache and the logs database are unavailable. A token lists its
- * scopes.
- */
+const log: string[] = [];
+/** A pulse whose auth, content-cache, Alertmanager and logs database are unavailable. A token lists its scopes. */
 const server = useStarted(() => {
   const verify = async (token: string) => userCaller(1, ...(token.split(',') as Scope[]));
   const app = createPulse({
@@ -26,7 +24,7 @@ const server = useStarted(() => {
     sampler: { samples: () => [], processes: () => [] },
     slowLog: { newest: () => new Promise(() => undefined) },
     tokens: { verify },
-    logger: createLogger('pulse', 'silent'),
+    logger: createLogger('pulse', 'warn', { write: (line) => void log.push(line) }),
     metrics: createMetrics('pulse'),
   });
   return startHttpServer(app);
@@ -41,6 +39,7 @@ test('shows the page, with a notice, while all dependencies are unavailable', as
   const shown = await fetch(`${server.origin}/pulse`, { headers: { ...page, Authorization } });
   expect(shown.status).toBe(200);
   expect((await shown.text()).match(/Not available/g)).toHaveLength(3);
+  expect(log.filter((line) => line.includes('/pulse does not show failed jobs'))).toHaveLength(1);
 });
 
 test('does not request failed jobs for a viewer without jobs:manage', async () => {
@@ -73,6 +72,6 @@ test('refuses to sign in while auth is unavailable, and the form explains it', a
 test('explains a failed retry while content-cache is unavailable', async () => {
   const headers = { Origin: publicUrl, Authorization: 'Bearer pulse:view,jobs:manage' };
   const send = { method: 'POST', headers, redirect: 'manual' } as const;
-  const { status, headers: told } = await fetch(`${server.origin}/pulse/failed-jobs/7/retry`, send);
-  expect([status, told.get('location')]).toEqual([303, '/pulse?job=7&outcome=unavailable']);
+  const { status, headers: sent } = await fetch(`${server.origin}/pulse/failed-jobs/7/retry`, send);
+  expect([status, sent.get('location')]).toEqual([303, '/pulse?job=7&outcome=unavailable']);
 });

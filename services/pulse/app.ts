@@ -4,9 +4,9 @@ import { createContext, type PulseDeps } from './context.ts';
 import { pulseAsset } from './endpoints/pulse-asset.ts';
 import { pulse, pulseRetry, pulseSignIn, pulseSignOut } from './endpoints/pulse.ts';
 
-export function createPulse({ logger, metrics, ...deps }: PulseDeps & Omit<ServiceOptions, 'name'>) {
+export function createPulse({ metrics, ...deps }: PulseDeps & Omit<ServiceOptions, 'name'>) {
   const context = createContext(deps);
-  return createService({ name: 'pulse', tokens: deps.tokens, logger, metrics }, [
+  return createService({ name: 'pulse', tokens: deps.tokens, logger: deps.logger, metrics }, [
     handle(contract.pulse, pulse(context)),
     handle(contract.pulseSignIn, pulseSignIn(context)),
     handle(contract.pulseSignOut, pulseSignOut(context)),

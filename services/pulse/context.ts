@@ -1,4 +1,4 @@
-import type { TokenVerifier } from '@content-platform/chassis';
+import { createBreaker, type Logger, type TokenVerifier } from '@content-platform/chassis';
 import { createAuthClient } from './access/auth-client.ts';
 import { createCookie, createOriginCheck } from './access/cookie.ts';
 import { createSessions } from './access/sessions.ts';
@@ -21,15 +21,15 @@ export interface PulseDeps {
   /** undefined: there is no logs database. */
   slowLog: SlowLogStore | undefined;
   tokens: TokenVerifier;
+  logger: Logger;
 }
 
 export type PulseContext = ReturnType<typeof createContext>;
 
-const none = () => Promise.resolve(null);
-
 /** Creates the dependencies of the endpoints. */
 export function createContext(deps: PulseDeps) {
-  const { publicUrl, alertmanagerUrl, links, sampler, slowLog, tokens } = deps;
+  const { publicUrl, alertmanagerUrl, links, sampler, slowLog, tokens, logger } = deps;
+  const breaker = (part: string) => createBreaker(logger, `reading failed; /pulse does not show ${part}`);
   const auth = createAuthClient(deps.authUrl);
   const failedJobs = createFailedJobs(deps.contentCacheUrl);
   const sessions = createSessions(auth);
@@ -45,9 +45,11 @@ export function createContext(deps: PulseDeps) {
     /** Read the parts of a report, null for an unavailable part. `jobs` reads with the viewer's token. */
     sources: {
       sampler,
-      slow: slowLog ? optionalPart(() => slowLog.newest()) : none,
-      jobs: optionalPart((token: string) => failedJobs.groups(token)),
-      receivers: alertmanagerUrl ? optionalPart(() => alertReceivers(alertmanagerUrl)) : none,
+      slow: optionalPart(breaker('slow requests'), async () => slowLog?.newest() ?? null),
+      jobs: optionalPart(breaker('failed jobs'), (token: string) => failedJobs.groups(token)),
+      receivers: optionalPart(breaker('receivers of alerts'), async () =>
+        alertmanagerUrl ? alertReceivers(alertmanagerUrl) : null,
+      ),
     },
     links,
   };

@@ -1,12 +1,17 @@
-import { withTimeout } from '@content-platform/chassis';
+import { type Breaker, withTimeout } from '@content-platform/chassis';
 
 const limitMs = 2_000;
 
-/** Wraps `read`: returns null if it fails or takes over 2 s, then null immediately until a background call succeeds. */
-export function optionalPart<Args extends unknown[], T>(read: (...args: Args) => Promise<T>) {
+/** Wraps `read`: null if it fails (`breaker` logs) or takes over 2 s, then null at once until a later call succeeds. */
+export function optionalPart<A extends unknown[], T>(breaker: Breaker, read: (...args: A) => Promise<T>) {
   let failing = false;
-  return async (...args: Args): Promise<T | null> => {
-    const part = read(...args).catch(() => null);
+  return async (...args: A): Promise<T | null> => {
+    const reading = read(...args);
+    reading.then(
+      () => breaker.report(true),
+      (error: unknown) => breaker.report(false, error),
+    );
+    const part = reading.catch(() => null);
     const inTime = withTimeout(part, limitMs, null).then((value) => {
       failing = value === null;
       return value;

@@ -23,7 +23,7 @@ function routesOf(counted: Counts): PulseReport['routes'] {
 
 function cacheOf(counted: Counts, lastHour: Counts) {
   return models.map((model) => {
-    const { ratio, hits, misses, bypasses } = readsOf(counted, model);
+    const { ratio, hits, misses, bypasses } = readsOf(counted, [model]);
     const missed = lastHour.get(`missed|${model}`) ?? 0;
     return { model, hits, misses, bypasses, hit_ratio: ratio, invalidations_missed: missed };
   });

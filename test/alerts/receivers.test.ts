@@ -1,24 +1,17 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type Alertmanager, alertmanagerConfig, startAlertmanager } from '../support/alertmanager.ts';
-import { type AlertReceivers, startReceivers } from '../support/receivers.ts';
+import { expect, test } from '@jest/globals';
+import { alertmanagerConfig, startAlertmanager } from '../support/alertmanager.ts';
+import { startReceivers } from '../support/receivers.ts';
+import { useStarted } from '../support/use-started.ts';
 import { until } from '../support/wait.ts';
-import { startWebhook, type Webhook } from '../support/webhook.ts';
+import { startWebhook } from '../support/webhook.ts';
 
-let webhook: Webhook;
-let receivers: AlertReceivers;
-let alertmanager: Alertmanager;
-beforeAll(async () => {
-  webhook = await startWebhook();
-  receivers = await startReceivers();
-  const settings = { webhook: webhook.url, ...receivers.settings };
-  alertmanager = await startAlertmanager(settings, receivers.certificate);
+const webhook = useStarted(startWebhook);
+const receivers = useStarted(startReceivers);
+const alertmanager = useStarted(
+  () => startAlertmanager({ webhook: webhook.url, ...receivers.settings }, receivers.certificate),
   // The time limit includes the download of the programs.
-}, 180_000);
-afterAll(async () => {
-  await alertmanager?.stop();
-  await receivers?.stop();
-  webhook?.stop();
-});
+  180_000,
+);
 
 test('an alert reaches the webhook, Slack and each email address, also when it ends', async () => {
   const labels = { alertname: 'ServiceDown', service: 'auth' };
@@ -54,10 +47,8 @@ test.each([
     { ...mail, smtpUrl: 'smtps://mail.example.com:587' },
     'SMTP_URL_FILE must contain smtps:// with port 465, or smtp:// with another port',
   ],
-  [
-    { ...mail, smtpUrl: 'smtp://mail.example.com?tls=no' },
-    'SMTP_URL_FILE may end in ?tls=never after smtp://, and in nothing else',
-  ],
+  [{ ...mail, smtpUrl: 'smtp://mail.example.com?tls=no' }, 'SMTP_URL_FILE may end in ?tls=never after'],
+  [{ ...mail, smtpUrl: 'smtp://ops:x@mail.example.com?tls=never' }, 'SMTP_URL_FILE may end in ?tls=never'],
   [{ ...mail, smtpUrl: 'smtp://ops:50%@mail.example.com' }, 'SMTP_URL_FILE must contain one URL that starts'],
 ])('refuses %j', async (settings, message) => {
   await expect(alertmanagerConfig(settings)).rejects.toThrow(message);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals';
 import { seed } from '../../deploy/local/seed.ts';
-import { closeAfterRaces, expectNoFailure, untilWell } from '../compose/races.ts';
+import { closeAfterRaces, expectNoFailure, untilStackReady } from '../compose/races.ts';
 import { tokenOf } from '../support/accounts.ts';
 import type { GatewayRaceFigures } from '../support/gateway-race.ts';
 import { stack } from '../support/stack.ts';
@@ -13,11 +13,11 @@ export function useStack(): () => Balancer {
   beforeAll(async () => {
     balancer = await startBalancer();
     await lookAgain(balancer);
-    await untilWell();
+    await untilStackReady();
     await seed(stack().postgres);
     await Promise.all((['user', 'machine', 'admin'] as const).map((one) => tokenOf(stack().gateway, one)));
   });
-  beforeEach(untilWell);
+  beforeEach(untilStackReady);
   closeAfterRaces();
   afterAll(() => balancer?.stop());
   return () => balancer;

@@ -13,7 +13,7 @@ import { read } from '../support/platform.ts';
 import { stack } from '../support/stack.ts';
 import { until, within } from '../support/wait.ts';
 import { compose, containersOf, docker, killFor, writeStack } from './docker.ts';
-import { closeAfterRaces, expectNoFailure, untilWell } from './races.ts';
+import { closeAfterRaces, expectNoFailure, untilStackReady } from './races.ts';
 
 /** Traffic through Caddy to four gateways. */
 const traffic = { readsPerSecond: 200, changesPerSecond: 3 };
@@ -47,7 +47,7 @@ afterAll(async () => {
   Object.assign(process.env, original);
   await up('--remove-orphans', ...names);
   await writeStack();
-  await untilWell();
+  await untilStackReady();
   // Compose does not remove what only edge.yml names. The network would be in the way of the next run.
   await docker(['network', 'rm', `${process.env['COMPOSE_PROJECT_NAME']}_gateways`]);
   await docker(['volume', 'rm', `${process.env['COMPOSE_PROJECT_NAME']}_caddy`]);

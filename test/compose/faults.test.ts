@@ -4,14 +4,14 @@ import { tokenOf } from '../support/accounts.ts';
 import { raceWhile, type GatewayRaceFigures } from '../support/gateway-race.ts';
 import { stack } from '../support/stack.ts';
 import { compose, containersOf, docker, untilHealthy, up, writeStack } from './docker.ts';
-import { closeAfterRaces, expectNothingOld, traffic, untilWell } from './races.ts';
+import { closeAfterRaces, expectNothingOld, traffic, untilStackReady } from './races.ts';
 
 beforeAll(async () => {
   await Promise.all((['user', 'machine'] as const).map((account) => tokenOf(stack().gateway, account)));
 });
 beforeEach(async () => {
   await writeStack();
-  await untilWell();
+  await untilStackReady();
 });
 closeAfterRaces();
 
@@ -66,7 +66,7 @@ test.each([
   });
   await expectNothingOld(`${service} killed`, figures);
   if (!mayFail) expect(failed(figures)).toBe(0);
-  await untilWell();
+  await untilStackReady();
 });
 
 /** Returns each container's peak memory during a period and its limit, in MiB. */

@@ -2,14 +2,14 @@ import { afterAll, expect } from '@jest/globals';
 import { closeEvents } from '../support/events.ts';
 import type { GatewayRaceFigures } from '../support/gateway-race.ts';
 import { closeRecords } from '../support/records.ts';
-import { isWell } from '../support/stack.ts';
+import { isStackReady } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 import { compose } from './docker.ts';
 
 /** Traffic during faults: clients read, and a content server edits. */
 export const traffic = { readsPerSecond: 40, changesPerSecond: 3 };
 
-export const untilWell = () => until('all is well', isWell, 120_000);
+export const untilStackReady = () => until('every service is ready', isStackReady, 120_000);
 export const closeAfterRaces = () =>
   afterAll(async () => {
     await closeEvents();

@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { DOWNLOADS, ROOT } from '../../deploy/local/config.ts';
+import { ROOT } from '../../deploy/local/config.ts';
 import { runCommand } from '../../deploy/local/run-command.ts';
 import { services } from '@content-platform/contract';
 import { tokenOf } from '../support/accounts.ts';
 import { raceWhile } from '../support/gateway-race.ts';
+import { unpackRelease } from '../support/releases.ts';
 import { stack } from '../support/stack.ts';
 import { containersOf, docker, up, writeStack } from './docker.ts';
-import { closeAfterRaces, expectNoFailure, untilWell } from './races.ts';
+import { closeAfterRaces, expectNoFailure, untilStackReady } from './races.ts';
 
 /** All upstream services. The gateway has one published port, so two gateways would need a load balancer. */
 const upstreams = services.map(({ name }) => name).filter((name) => name !== 'gateway');
@@ -18,18 +19,13 @@ const imageOf = (service: string) => `${process.env['COMPOSE_PROJECT_NAME']}-${s
 async function releaseBefore(): Promise<string> {
   const git = async (...args: string[]) => (await runCommand('git', args, { cwd: ROOT })).output.trim();
   const change = await git('log', '-1', '--format=%H', '--', 'services/*/migrations/*.sql');
-  const before = await git('rev-parse', '--verify', `${change}^`);
-  if (!/^[0-9a-f]{40}$/.test(before)) throw new Error('the whole history is needed (git fetch --unshallow)');
-  return before;
+  return git('rev-parse', '--verify', `${change}^`);
 }
 
 /** Builds that release's images with the current Dockerfile. */
 async function buildReleaseBefore(): Promise<void> {
-  const folder = mkdtempSync(join(DOWNLOADS, 'release-'));
+  const folder = await unpackRelease(await releaseBefore());
   try {
-    const unpack = `git archive ${await releaseBefore()} | tar -x -C '${folder}'`;
-    const { code, output } = await runCommand('bash', ['-o', 'pipefail', '-c', unpack], { cwd: ROOT });
-    if (code !== 0) throw new Error(output);
     for (const file of ['deploy/Dockerfile', 'deploy/compose/health.sh', '.dockerignore'])
       cpSync(join(ROOT, file), join(folder, file), { recursive: true });
     for (const service of upstreams) {
@@ -54,7 +50,7 @@ beforeAll(async () => {
   await buildReleaseBefore();
   for (const service of upstreams) await docker(['tag', imageOf(service), `${imageOf(service)}:now`]);
 }, 600_000);
-beforeEach(untilWell);
+beforeEach(untilStackReady);
 closeAfterRaces();
 afterAll(async () => {
   for (const service of upstreams)
@@ -85,7 +81,7 @@ test.each([
       docker(['image', 'inspect', '--format', '{{.Id}}', `${imageOf(service)}:${release}`]),
     );
     expect(images).toEqual(await Promise.all(wanted));
-    await untilWell();
+    await untilStackReady();
   },
   600_000,
 );

@@ -3,7 +3,7 @@
 import { createTerminal } from '../../deploy/local/terminal.ts';
 import { untilStopped } from '../../deploy/local/until-stopped.ts';
 import { findTests, type Selection } from '../jest.ts';
-import { isWell } from '../support/stack.ts';
+import { isStackReady } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 import { compose, docker, freePorts, writeStack } from './docker.ts';
 import { needDocker, testInContainers } from './in-containers.ts';
@@ -12,7 +12,7 @@ await untilStopped(async (signal) => {
   const patterns = process.argv.slice(2);
   // The tests run in sequence, because they disrupt the shared stack.
   const own: Selection = { folder: 'test/compose', patterns, options: ['--runInBand'] };
-  // The excluded tests need an identity service and a mail server beside the stack. Two at a time, because each runs
+  // The excluded tests need an identity provider and a mail server beside the stack. Two at a time, because each runs
   // admin commands in the container of auth.
   const blackBox: Selection = {
     patterns: ['\\.contract\\.test', 'test/contract/', 'test/browser/'],
@@ -33,7 +33,7 @@ await untilStopped(async (signal) => {
     const command = ['compose', 'up', '--build', '--wait', '--wait-timeout', '600'];
     await createTerminal().step('containers', () => docker(command, signal));
     await writeStack();
-    await until('all is well', isWell, 120_000);
+    await until('every service is ready', isStackReady, 120_000);
     // The demo's traffic has shown that the stack works, and would disturb the tests.
     await compose('stop', 'demo');
   }

@@ -10,7 +10,7 @@ import { closeRecords } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { table } from '../support/table.ts';
 import { userObjects } from '../support/user-objects.ts';
-import { expectPage } from '../support/written-page.ts';
+import { expectPageIsCurrent } from '../support/written-page.ts';
 
 const file = join(ROOT, 'docs', 'reference', 'authorization.md');
 
@@ -79,7 +79,7 @@ const objects: { endpoint: contract.Endpoint; make: () => Promise<object> }[] = 
     .map((endpoint) => {
       const make = userObjects[endpoint.path.slice(0, endpoint.path.indexOf('/:id'))];
       if (!make)
-        throw new Error(`Add to test/support/user-objects.ts how a user makes what ${endpoint.path} is for`);
+        throw new Error(`Add to test/support/user-objects.ts how to create an object for ${endpoint.path}`);
       return { endpoint, make: async () => ({ params: { id: await make(owner!), variant: 'thumb' } }) };
     }),
   {
@@ -96,15 +96,15 @@ async function ownership(): Promise<string[][]> {
   const others: Account[] = ['temporary', 'sre', 'admin', 'machine'];
   const rows = [['request', 'owner', 'another user', ...others.map(nameOf)]];
   for (const { endpoint, make } of objects) {
-    const thing = await make();
-    const ask = async (token?: string) => {
-      const given = { ...thing, ...(token === undefined ? {} : { token }) };
-      const answer = await call(gateway, endpoint, given as never);
+    const object = await make();
+    const statusFor = async (token?: string) => {
+      const options = { ...object, ...(token === undefined ? {} : { token }) };
+      const answer = await call(gateway, endpoint, options as never);
       return String((answer as { status: number }).status);
     };
-    const cells = [await ask(other!.token)];
-    for (const account of others) cells.push(await ask(await tokenOf(gateway, account)));
-    rows.push([`${endpoint.method} ${endpoint.path}`, await ask(owner!.token), ...cells]);
+    const cells = [await statusFor(other!.token)];
+    for (const account of others) cells.push(await statusFor(await tokenOf(gateway, account)));
+    rows.push([`${endpoint.method} ${endpoint.path}`, await statusFor(owner!.token), ...cells]);
   }
   return rows;
 }
@@ -151,9 +151,9 @@ ${table(await lists())}
 
 ## Objects of a user
 
-The status of each request for an object that belongs to one user. 404: objects of other users look as if they did not exist. 403: the token may not call the endpoint at all. Users with the scope \`letters:write\` (role admin) read the letters of all users. Machine clients read none.
+The status of each request for an object that belongs to one user. 404: objects of other users look as if they did not exist. 403: the token may not call the endpoint at all. Users with the scope \`letters:write\` (role admin) read the letters of all users. Machine clients get 403, but with \`letters:write\` the replies to \`PATCH /api/letters/:id\` contain the letter.
 
 ${table(await ownership())}
 `;
-  expectPage(file, text);
+  expectPageIsCurrent(file, text);
 }, 180_000);

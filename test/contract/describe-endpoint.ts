@@ -20,6 +20,7 @@ const elsewhere: readonly ErrorCode[] = [
   'identity_unavailable',
   'mail_disabled',
   'rate_limited',
+  'request_timeout',
   'image_too_costly',
   'mfa_enrollment_required',
   'mfa_required',

@@ -13,8 +13,8 @@ import type { FaultyStack } from './faulty-stack.ts';
 
 export interface Fault {
   name: string;
-  on(world: FaultyStack): unknown;
-  off(world: FaultyStack): unknown;
+  on(faultyStack: FaultyStack): unknown;
+  off(faultyStack: FaultyStack): unknown;
 }
 
 export interface Dependency {
@@ -29,34 +29,34 @@ export interface Dependency {
   /** Time limit for the recovery, in ms; 60 s by default. */
   backWithinMs?: number;
   /** Run before the first fault and after the last one. */
-  begin?(world: FaultyStack): Promise<void>;
-  end?(world: FaultyStack): Promise<void>;
+  begin?(faultyStack: FaultyStack): Promise<void>;
+  end?(faultyStack: FaultyStack): Promise<void>;
   /** Checks the recovery of work that no gateway request shows. Returns false or throws until it has recovered. */
-  isBack?(world: FaultyStack): Promise<boolean>;
+  isBack?(faultyStack: FaultyStack): Promise<boolean>;
 }
 
 const slowMs = 5_000;
 
-function throughProxy(proxy: string, name: string, begin: (way: Proxy) => unknown): Fault {
+function throughProxy(dependency: string, name: string, begin: (proxy: Proxy) => unknown): Fault {
   return {
     name,
-    on: ({ proxies }) => Promise.all(proxies.of(proxy).ways.map(begin)),
-    off: ({ proxies }) => Promise.all(proxies.of(proxy).ways.map((way) => way.repair())),
+    on: ({ proxies }) => Promise.all(proxies.of(dependency).proxies.map(begin)),
+    off: ({ proxies }) => Promise.all(proxies.of(dependency).proxies.map((proxy) => proxy.repair())),
   };
 }
 
-const usual = (proxy: string): Fault[] => [
-  throughProxy(proxy, 'unreachable', (way) => way.leave()),
-  throughProxy(proxy, 'slow: 5 s', (way) => way.delay(slowMs)),
-  throughProxy(proxy, 'no response', (way) => way.hold()),
-  throughProxy(proxy, 'connections reset', (way) => way.reset()),
+const networkFaults = (dependency: string): Fault[] => [
+  throughProxy(dependency, 'unreachable', (proxy) => proxy.refuseConnections()),
+  throughProxy(dependency, 'slow: 5 s', (proxy) => proxy.delay(slowMs)),
+  throughProxy(dependency, 'no response', (proxy) => proxy.hold()),
+  throughProxy(dependency, 'connections reset', (proxy) => proxy.reset()),
 ];
-const answersWith = (proxy: string, name: string, player: Parameters<Proxy['play']>[0]): Fault =>
-  throughProxy(proxy, name, (way) => way.play(player));
-const rubbish = (proxy: string) => answersWith(proxy, 'garbage', bytes);
+const answersWith = (dependency: string, name: string, handler: Parameters<Proxy['replace']>[0]): Fault =>
+  throughProxy(dependency, name, (proxy) => proxy.replace(handler));
+const garbage = (dependency: string) => answersWith(dependency, 'garbage', bytes);
 /** The reply of a web server, then silence: a client of another protocol waits for the rest. */
-const otherProtocol = (proxy: string) => answersWith(proxy, 'wrong protocol', text);
-const foreign = (proxy: string) => answersWith(proxy, 'foreign HTTP 500', webServer(500));
+const otherProtocol = (dependency: string) => answersWith(dependency, 'wrong protocol', text);
+const foreign = (dependency: string) => answersWith(dependency, 'foreign HTTP 500', webServer(500));
 
 /** PostgreSQL stops when it cannot extend its log, and only restarts once there is space. */
 const postgresFull: Fault = {
@@ -135,11 +135,11 @@ export const dependencies: Dependency[] = [
     id: 'postgres',
     title: 'PostgreSQL',
     faults: [
-      ...usual('postgres'),
+      ...networkFaults('postgres'),
       postgresFull,
       answersWith('postgres', 'too many connections (53300)', postgresRefusal('53300')),
       answersWith('postgres', 'wrong password (28P01)', postgresRefusal('28P01')),
-      rubbish('postgres'),
+      garbage('postgres'),
       otherProtocol('postgres'),
     ],
   },
@@ -147,9 +147,9 @@ export const dependencies: Dependency[] = [
     id: 'logs',
     title: 'Logs database',
     faults: [
-      ...usual('logs'),
+      ...networkFaults('logs'),
       answersWith('logs', 'no such database (3D000)', postgresRefusal('3D000')),
-      rubbish('logs'),
+      garbage('logs'),
       otherProtocol('logs'),
     ],
     leftOut: 'a full disk, because rows are dropped and counted in each of the tested faults too.',
@@ -158,7 +158,7 @@ export const dependencies: Dependency[] = [
     id: 'redis',
     title: 'Redis',
     faults: [
-      ...usual('redis'),
+      ...networkFaults('redis'),
       redisFull,
       redisReadOnly,
       redisNoRights,
@@ -167,14 +167,14 @@ export const dependencies: Dependency[] = [
         'loading (LOADING)',
         redisRefusal('LOADING Redis is loading the dataset in memory'),
       ),
-      rubbish('redis'),
+      garbage('redis'),
       otherProtocol('redis'),
     ],
   },
   {
     id: 'kafka',
     title: 'Kafka',
-    faults: [...usual('kafka'), rubbish('kafka'), otherProtocol('kafka')],
+    faults: [...networkFaults('kafka'), garbage('kafka'), otherProtocol('kafka')],
     leftOut: 'a full disk, because a Kafka broker with a full disk stops and is unreachable.',
     // Longer than the consumer's session timeout.
     lastsMs: 12_000,
@@ -185,10 +185,10 @@ export const dependencies: Dependency[] = [
     id: 's3',
     title: 'S3',
     faults: [
-      ...usual('s3'),
+      ...networkFaults('s3'),
       answersWith('s3', 'access denied (403)', s3Refusal()),
       foreign('s3'),
-      rubbish('s3'),
+      garbage('s3'),
     ],
     leftOut: 'a full disk of the S3 server, because clients see it as HTTP 500.',
     begin: ({ useS3 }) => useS3(true),
@@ -214,17 +214,17 @@ export const dependencies: Dependency[] = [
   {
     id: 'identity',
     title: 'Identity provider',
-    faults: [...usual('identity'), foreign('identity'), rubbish('identity')],
+    faults: [...networkFaults('identity'), foreign('identity'), garbage('identity')],
   },
   ...upstreams.map((id) => ({
     id,
     title: `Service ${id}`,
-    faults: [...usual(id), foreign(id), rubbish(id)],
+    faults: [...networkFaults(id), foreign(id), garbage(id)],
   })),
   {
     id: 'collector',
     title: 'Trace collector',
-    faults: [...usual('collector'), foreign('collector'), rubbish('collector')],
+    faults: [...networkFaults('collector'), foreign('collector'), garbage('collector')],
     isBack: traceArrives,
   },
 ];

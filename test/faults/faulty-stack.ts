@@ -8,7 +8,8 @@ import { portsOf, serviceSpec } from '../../deploy/local/service-process.ts';
 import { serviceOf, services } from '@content-platform/contract';
 import { randomSecret, type State } from '../../deploy/local/state.ts';
 import { startCollector } from '../support/collector.ts';
-import { client, listen, type Person } from '../support/identity.ts';
+import { startHttpServer } from '../support/http-server.ts';
+import { client, type Person } from '../support/identity.ts';
 import { returnTo } from '../support/identity-stack.ts';
 import { startOwnStack } from '../support/own-stack.ts';
 import { startRedis } from '../support/redis-server.ts';
@@ -29,8 +30,6 @@ export const person: Person = {
 /** A stack with a controllable fault for each dependency. */
 export type FaultyStack = Awaited<ReturnType<typeof build>>;
 
-type Ends = (() => unknown)[];
-
 async function startPostgres(disk: SmallDisk) {
   const path = (...parts: string[]) => join(disk.folder, ...parts);
   const state = { path, secrets: { postgresPassword: randomSecret() } } as State;
@@ -40,15 +39,15 @@ async function startPostgres(disk: SmallDisk) {
 }
 
 /** Starts a second media-upload that stores its files in a bucket. */
-async function startS3Media(proxies: Proxies, secretsFile: string, folder: string, ends: Ends) {
+async function startS3Media(proxies: Proxies, secretsFile: string, root: string, ends: AsyncDisposableStack) {
   const s3 = await startS3Server();
-  ends.push(() => s3.stop());
-  const { port } = await proxies.stand('s3', Number(new URL(s3.endpoint).port));
+  ends.defer(() => s3.stop());
+  const { port } = await proxies.start('s3', Number(new URL(s3.endpoint).port));
   const gatewayPort = await freeRow(services.length);
   const service = serviceOf('media-upload');
   const { postgres, logs, redis } = stack();
-  const around = { postgres, logs, redis, kafka: '', media: join(folder, 'media-s3'), secretsFile };
-  const spec = serviceSpec(service, gatewayPort, around, proxies.ports());
+  const context = { postgres, logs, redis, kafka: '', media: join(root, 'media-s3'), secretsFile };
+  const spec = serviceSpec(service, gatewayPort, context, proxies.ports());
   const process = await startRestarted({
     ...spec,
     env: () => ({
@@ -60,35 +59,27 @@ async function startS3Media(proxies: Proxies, secretsFile: string, folder: strin
       S3_SECRET_ACCESS_KEY: s3.secretAccessKey,
     }),
   });
-  ends.push(() => process.stop());
+  ends.defer(() => process.stop());
   return portsOf(service, gatewayPort)[0];
 }
 
 export async function startFaultyStack(): Promise<FaultyStack> {
-  const ends: Ends = [];
-  const stop = async () => {
-    const failures: unknown[] = [];
-    // A failed step must not prevent the unmounting of the disks.
-    for (const end of ends.toReversed())
-      await Promise.resolve()
-        .then(end)
-        .catch((error: unknown) => failures.push(error));
-    if (failures.length > 0) throw new AggregateError(failures, 'not everything could be ended');
-  };
+  // disposeAsync continues after a failed step: the disks must be unmounted.
+  const ends = new AsyncDisposableStack();
   try {
-    return await build(ends, stop);
+    return await build(ends);
   } catch (error) {
-    await stop();
+    await ends.disposeAsync();
     throw error;
   }
 }
 
-async function build(ends: Ends, stop: () => Promise<void>) {
+async function build(ends: AsyncDisposableStack) {
   const folder = mkdtempSync(join(tmpdir(), 'faults-'));
-  ends.push(() => rmSync(folder, { recursive: true, force: true }));
+  ends.defer(() => rmSync(folder, { recursive: true, force: true }));
   const mount = (name: string, megabytes: number) => {
     const disk = mountSmallDisk(join(folder, name), megabytes);
-    ends.push(() => disk.unmount());
+    ends.defer(() => disk.unmount());
     return disk;
   };
   const disks: Partial<Record<'postgres' | 'redis' | 'media', SmallDisk>> = {
@@ -97,18 +88,18 @@ async function build(ends: Ends, stop: () => Promise<void>) {
   };
 
   const { url, server: postgres } = await startPostgres(disks.postgres!);
-  ends.push(() => postgres.stop());
+  ends.defer(() => postgres.stop());
   const redis = await startRedis({ dir: disks.redis!.folder, appendonly: 'yes', maxmemory: '32mb' });
-  ends.push(() => redis.stop());
+  ends.defer(() => redis.stop());
 
   const proxies = createProxies();
-  ends.push(() => proxies.close());
+  ends.defer(() => proxies.close());
   const collector = await startCollector();
-  ends.push(() => collector.stop());
+  ends.defer(() => collector.stop());
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = collector.environment;
-  const traces = await proxies.stand('collector', Number(new URL(endpoint).port));
+  const traces = await proxies.start('collector', Number(new URL(endpoint).port));
   // Port 1 is a placeholder: the provider starts later, because its redirect URI contains the gateway's URL.
-  const identity = await proxies.stand('identity', 1);
+  const identity = await proxies.start('identity', 1);
   const issuer = `http://127.0.0.1:${identity.port}`;
   Object.assign(process.env, collector.environment, {
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${traces.port}`,
@@ -120,21 +111,19 @@ async function build(ends: Ends, stop: () => Promise<void>) {
 
   const own = await startOwnStack(undefined, {
     external: { databaseUrl: url, redisUrl: redis.url },
-    proxy: async (name, port) => (await proxies.stand(name, port)).port,
+    proxy: async (name, port) => (await proxies.start(name, port)).port,
     prepare: (state) => (disks.media = mountSmallDisk(join(state, 'media'), 64)),
   });
   // The disk is unmounted first: own.stop() deletes the folder that contains it.
-  ends.push(
-    () => own.stop(),
-    () => disks.media!.unmount(),
-  );
+  ends.defer(() => own.stop());
+  ends.defer(() => disks.media!.unmount());
 
   const redirectUri = `${stack().gateway}/api/identity/login/callback`;
-  const provider = await listen(() =>
+  const provider = await startHttpServer(
     createIdentityProvider({ issuer, client: { ...client, redirectUri }, people: [person] }),
   );
-  ends.push(() => provider.close());
-  await proxies.redirect('identity', Number(new URL(provider.address).port));
+  ends.defer(() => provider.close());
+  await proxies.redirect('identity', Number(new URL(provider.origin).port));
 
   const s3Media = await startS3Media(proxies, join(own.folder, 'secrets.json'), folder, ends);
   const { port: usualMedia } = new URL(stack().services['media-upload']!.public);
@@ -146,6 +135,6 @@ async function build(ends: Ends, stop: () => Promise<void>) {
     disks: disks as Required<typeof disks>,
     /** Switches the uploads between S3 and the local folder. */
     useS3: (yes: boolean) => proxies.redirect('media-upload', yes ? s3Media : Number(usualMedia)),
-    stop,
+    stop: () => ends.disposeAsync(),
   };
 }

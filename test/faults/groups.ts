@@ -55,7 +55,7 @@ const untilCached = (token: string, id: number) =>
 const readOf = (token: string, id: number) => send(contract.readContent, { params: { model, id }, token });
 
 /** Creates the users and data of one dependency's tests. */
-export async function createScene(user: OwnUser) {
+export async function createTestData(user: OwnUser) {
   const { token } = await logIn(user.email, user.password);
   const title = `Newest ${randomUUID()}`;
   const id = await inCache(token, 'Old');
@@ -76,11 +76,11 @@ export async function createScene(user: OwnUser) {
     cached: { id, title },
   };
 }
-export type Scene = Awaited<ReturnType<typeof createScene>>;
+export type TestData = Awaited<ReturnType<typeof createTestData>>;
 
 const clearOf = (token: string, id: number) => send(contract.clearModel, { body: { model, id }, token });
 
-/** Logs in at the identity service and returns the request to our callback. */
+/** Logs in at the identity provider and returns the request to our callback. */
 async function comeBack(subject: string) {
   const browser = createBrowser();
   const challenge = createHash('sha256').update(randomBytes(32).toString('base64url')).digest('base64url');
@@ -95,8 +95,8 @@ async function comeBack(subject: string) {
 }
 
 /** Creates the data that one round of requests uses up, before the fault. */
-export async function createTurn(scene: Scene, subject: string) {
-  const { email, password } = scene.user;
+export async function createRound(data: TestData, subject: string) {
+  const { email, password } = data.user;
   const push = newPushToken();
   const { token } = await logIn(email, password);
   const [back, old] = await Promise.all([
@@ -108,16 +108,16 @@ export async function createTurn(scene: Scene, subject: string) {
   const changed = { id: old, title: `Changed ${randomUUID()}` };
   const uncached = { id: freshId(), title: `Cold ${randomUUID()}` };
   for (const { id, title } of [changed, uncached]) await save(model, id, title);
-  return { scene, leaving: { token, push }, back, uncached, changed, image: await newImage() };
+  return { data, leaving: { token, push }, back, uncached, changed, image: await newImage() };
 }
-export type Turn = Awaited<ReturnType<typeof createTurn>>;
+export type Round = Awaited<ReturnType<typeof createRound>>;
 
 /** Endpoints that respond alike to faults, and the request that represents them. */
 export interface Group {
   name: string;
   /** The healthy response. */
-  well: string;
-  ask(turn: Turn): Promise<Omit<Answer, 'ms'>>;
+  healthy: string;
+  request(round: Round): Promise<Omit<Answer, 'ms'>>;
 }
 
 type Reply = { status: number; headers: Headers; error?: contract.ErrorEnvelope | undefined };
@@ -148,16 +148,16 @@ async function readNewest(token: string, { id, title }: { id: number; title: str
 }
 
 /** Clears the record and, after a successful clear, expects the new version. Can be repeated. */
-export async function clearAndRead({ scene, changed }: Turn) {
-  const answer = answerOf(await clearOf(scene.machine, changed.id));
+export async function clearAndRead({ data, changed }: Round) {
+  const answer = answerOf(await clearOf(data.machine, changed.id));
   if (answer.status !== 200 || answer.wrong) return answer;
-  const { wrong } = await readNewest(scene.user.token, changed);
+  const { wrong } = await readNewest(data.user.token, changed);
   return wrong === undefined ? answer : { ...answer, wrong };
 }
 
-async function download({ scene }: Turn) {
-  const headers = { Authorization: `Bearer ${scene.user.token}` };
-  const response = await fetch(scene.file.variants[0]!.url, { headers, signal: signal() });
+async function download({ data }: Round) {
+  const headers = { Authorization: `Bearer ${data.user.token}` };
+  const response = await fetch(data.file.variants[0]!.url, { headers, signal: signal() });
   const body = await response.arrayBuffer();
   if (response.ok) return answerOf(response);
   const text: unknown = JSON.parse(Buffer.from(body).toString());
@@ -165,7 +165,7 @@ async function download({ scene }: Turn) {
   return answerOf({ status, headers: replied, error: checkError(contract.readVariant, status, text) });
 }
 
-async function callback({ back: { query, cookie } }: Turn) {
+async function callback({ back: { query, cookie } }: Round) {
   const params = { identity: 'identity' };
   const reply = await send(contract.identityCallback, { params, query, headers: { cookie } });
   const location = reply.headers.get('location');
@@ -175,18 +175,18 @@ async function callback({ back: { query, cookie } }: Turn) {
 
 const group = <E extends contract.Endpoint>(
   name: string,
-  well: string,
+  healthy: string,
   endpoint: E,
-  options: (turn: Turn) => CallOptions<E>,
+  options: (round: Round) => CallOptions<E>,
 ) => ({
   name,
   service: endpoint.service,
-  well,
-  ask: async (turn: Turn) => answerOf((await send(endpoint, options(turn))) as Reply),
+  healthy,
+  request: async (round: Round) => answerOf((await send(endpoint, options(round))) as Reply),
 });
 
 const groupsByHand: (Group & { service: contract.ServiceName })[] = [
-  group('login', '200', contract.login, ({ scene: { user } }) => ({
+  group('login', '200', contract.login, ({ data: { user } }) => ({
     body: { email: user.email, password: user.password },
   })),
   group('token', '200', contract.token, () => ({ body: machineGrant })),
@@ -194,40 +194,40 @@ const groupsByHand: (Group & { service: contract.ServiceName })[] = [
     body: { fcm_token: push },
     token,
   })),
-  { name: 'identity login', service: 'auth', well: '302', ask: callback },
+  { name: 'identity login', service: 'auth', healthy: '302', request: callback },
   {
     name: 'content, cached',
     service: 'content-cache',
-    well: '200 hit',
-    ask: ({ scene }) => readNewest(scene.user.token, scene.cached),
+    healthy: '200 hit',
+    request: ({ data }) => readNewest(data.user.token, data.cached),
   },
   {
     name: 'content, not cached',
     service: 'content-cache',
-    well: '200 miss',
-    ask: ({ scene, uncached }) => readNewest(scene.user.token, uncached),
+    healthy: '200 miss',
+    request: ({ data, uncached }) => readNewest(data.user.token, uncached),
   },
-  { name: 'clears', service: 'content-cache', well: '200', ask: clearAndRead },
-  group('failed jobs', '200', contract.listFailedJobs, ({ scene }) => ({ token: scene.sre })),
-  group('upload', '201', contract.upload, ({ scene, image }) => ({
+  { name: 'clears', service: 'content-cache', healthy: '200', request: clearAndRead },
+  group('failed jobs', '200', contract.listFailedJobs, ({ data }) => ({ token: data.sre })),
+  group('upload', '201', contract.upload, ({ data, image }) => ({
     body: fileOf(image),
-    token: scene.user.token,
+    token: data.user.token,
   })),
-  { name: 'media', service: 'media-upload', well: '200', ask: download },
-  group('devices', '200', contract.registerFcmToken, ({ scene }) => ({
+  { name: 'media', service: 'media-upload', healthy: '200', request: download },
+  group('devices', '200', contract.registerFcmToken, ({ data }) => ({
     body: { token: newPushToken() },
-    token: scene.user.token,
+    token: data.user.token,
   })),
-  group('letters', '200', contract.updateLetterSkippedWebform, ({ scene }) => ({
-    body: { letter_id: scene.letter, webform_id: 2, skipped: true, reason: randomUUID() },
-    token: scene.user.token,
+  group('letters', '200', contract.updateLetterSkippedWebform, ({ data }) => ({
+    body: { letter_id: data.letter, webform_id: 2, skipped: true, reason: randomUUID() },
+    token: data.user.token,
   })),
-  group('pulse', '200', contract.pulse, ({ scene }) => ({ token: scene.sre })),
+  group('pulse', '200', contract.pulse, ({ data }) => ({ token: data.sre })),
   {
     name: 'health',
     service: 'gateway',
-    well: '200',
-    async ask() {
+    healthy: '200',
+    async request() {
       const reply = await send(contract.health, {});
       const state = reply.body?.status;
       return answerOf(reply, state && state !== 'ok' ? { code: state } : {});
@@ -243,7 +243,7 @@ function listOf(service: contract.ServiceName): Group {
       owner === service && method === 'GET' && ['user', 'reader'].includes(String(access)) && !params,
   );
   if (!list) throw new Error(`Add a group to test/faults/groups.ts that calls an endpoint of ${service}`);
-  return group(service, '200', list, ({ scene }) => ({ token: scene.user.token }));
+  return group(service, '200', list, ({ data }) => ({ token: data.user.token }));
 }
 
 export const groups: Group[] = [
@@ -252,8 +252,8 @@ export const groups: Group[] = [
     .filter(({ name }) => !groupsByHand.some(({ service }) => service === name))
     .map(({ name }) => listOf(name)),
 ];
-export async function ask(group: Group, turn: Turn): Promise<Answer> {
+export async function measure(group: Group, round: Round): Promise<Answer> {
   const start = performance.now();
-  const answer = await group.ask(turn).catch((error: Error) => ({ status: 0, wrong: error.message }));
+  const answer = await group.request(round).catch((error: Error) => ({ status: 0, wrong: error.message }));
   return { ...answer, ms: Math.round(performance.now() - start) };
 }

@@ -4,42 +4,44 @@ import { internalPortOffset, services } from '@content-platform/contract';
 import { startProxy, type Proxy } from '../support/proxy.ts';
 
 /** The proxies before a dependency; a service has two listeners and so two proxies. */
-export interface Front {
+export interface ProxyGroup {
   port: number;
-  ways: Proxy[];
+  proxies: Proxy[];
 }
 
 const address = (port: number) => new URL(`http://${HOST}:${port}`);
 
 /** Creates proxies by name: for the launcher when it starts a process, and for a test that needs one earlier. */
 export function createProxies() {
-  const proxies = new Map<string, Front>();
+  const groups = new Map<string, ProxyGroup>();
 
-  async function stand(name: string, to: number): Promise<Front> {
+  async function start(name: string, to: number): Promise<ProxyGroup> {
     const isService = services.some((service) => service.name === name);
     const offsets = isService ? [0, internalPortOffset] : [0];
     const port = isService ? await freeRow(1) : await freePort();
-    const ways = offsets.map((offset) => startProxy(address(to + offset), port + offset));
-    const front = { port, ways: await Promise.all(ways) };
-    proxies.set(name, front);
-    return front;
+    const starting = offsets.map((offset) => startProxy(address(to + offset), port + offset));
+    const group = { port, proxies: await Promise.all(starting) };
+    groups.set(name, group);
+    return group;
   }
 
   return {
-    stand,
-    of: (name: string): Front => proxies.get(name)!,
+    start,
+    of: (name: string): ProxyGroup => groups.get(name)!,
     ports: (): Record<string, number> =>
-      Object.fromEntries([...proxies].map(([name, { port }]) => [name, port])),
+      Object.fromEntries([...groups].map(([name, { port }]) => [name, port])),
     /** Redirects new connections to another port and closes the existing ones. */
     async redirect(name: string, to: number): Promise<void> {
-      const { ways } = proxies.get(name)!;
-      for (const [index, way] of ways.entries()) {
-        way.redirect(address(to + index * internalPortOffset));
-        way.cut();
-        await way.repair();
+      const { proxies } = groups.get(name)!;
+      for (const [index, proxy] of proxies.entries()) {
+        proxy.redirect(address(to + index * internalPortOffset));
+        proxy.cut();
+        await proxy.repair();
       }
     },
-    close: () => Promise.all([...proxies.values()].flatMap(({ ways }) => ways.map((way) => way.close()))),
+    async close(): Promise<void> {
+      await Promise.all([...groups.values()].flatMap(({ proxies }) => proxies.map((proxy) => proxy.close())));
+    },
   };
 }
 export type Proxies = ReturnType<typeof createProxies>;

@@ -80,9 +80,9 @@ export function textOf({ status, code, cache }: Pick<Answer, 'status' | 'code' |
 
 const time = (seconds: number) => (seconds === 1 ? '< 1 s' : `≤ ${seconds} s`);
 
-function cell({ well }: Group, seen: readonly Seen[]): string {
+function cell({ healthy }: Group, seen: readonly Seen[]): string {
   const describe = ([text, within]: Seen) => {
-    if (text === well) return within === 1 ? 'ok' : `ok in ${time(within)}`;
+    if (text === healthy) return within === 1 ? 'ok' : `ok in ${time(within)}`;
     const [status, ...words] = text.split(' ');
     return `${[status, ...words.map((word) => `\`${word}\``)].join(' ')} in ${time(within)}`;
   };

@@ -2,12 +2,12 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import pg from 'pg';
 import { call } from '@content-platform/contract/client';
 import { internalPortOffset, login, portOf, readContent, services } from '@content-platform/contract';
 import { ROOT } from '../../deploy/local/config.ts';
 import { freeRow } from '../support/ports.ts';
 import { onPath } from '../../deploy/local/run-command.ts';
+import { withDatabase } from '../support/connections.ts';
 import { createBrowser } from '../support/identity.ts';
 import { until } from '../support/wait.ts';
 import {
@@ -32,12 +32,7 @@ jest.setTimeout(2 * limitMs);
 const state = newState();
 const password = 'chosen by: "us/\'';
 let env: Record<string, string>;
-let launcher: Launcher | undefined;
-
-function running(): Launcher {
-  if (!launcher) throw new Error('the launcher was not started');
-  return launcher;
-}
+let launcher: Launcher;
 
 /** Returns a PATH without Java, which disables Kafka. */
 function pathWithoutJava(): string {
@@ -78,14 +73,14 @@ async function titleOf(id: number, token: string): Promise<string> {
 /** Kills a process of the stack and waits for its replacement. */
 async function killAndWait(name: string): Promise<void> {
   const before = processesOf(state)[name]!;
-  const seen = running().output().length;
+  const seen = launcher.output().length;
   process.kill(before.pid, 'SIGKILL');
   const isBack = new RegExp(`${name} is back`);
-  await until(`${name} is back`, () => isBack.test(running().output().slice(seen)), limitMs);
+  await until(`${name} is back`, () => isBack.test(launcher.output().slice(seen)), limitMs);
   expect(processesOf(state)[name]?.pid).not.toBe(before.pid);
 }
 
-/** The services plus PostgreSQL, Redis, Kafka and the identity service, whose port is nine above the gateway's. */
+/** The services plus PostgreSQL, Redis, Kafka and the identity provider, whose port is nine above the gateway's. */
 const processCount = services.length + 4;
 const rowLength = 10;
 
@@ -107,7 +102,7 @@ afterAll(async () => {
 });
 
 test('runs the smoke test once and prints what it read', () => {
-  const output = running().output();
+  const output = launcher.output();
   const steps = [
     /login +\d+ ms {3}user@example.com/,
     /read webform 12 +\d+ ms {3}miss, version \d+/,
@@ -149,23 +144,17 @@ test('stack.json contains every URL and is readable by its owner only', () => {
 });
 
 test('prints where the password of content_server is, which CONTENT_SERVER_PASSWORD sets', async () => {
-  const file = /^Content server +(.+content-server\.json) /m.exec(running().output())?.[1] ?? '';
+  const file = /^Content server +(.+content-server\.json) /m.exec(launcher.output())?.[1] ?? '';
   const { database } = JSON.parse(readFileSync(file, 'utf8')) as { database: string };
-  const { host, port, pathname } = new URL(database);
-  const client = new pg.Client({
-    host: host.split(':')[0]!,
-    port: Number(port),
-    database: pathname.slice(1),
-    user: 'content_server',
-    password,
-  });
-  await client.connect();
-  expect((await client.query('SELECT id FROM content.webform WHERE id = 12')).rows).toEqual([{ id: '12' }]);
-  await client.end();
+  const url = Object.assign(new URL(database), { username: 'content_server', password });
+  const { rows } = await withDatabase(url.href, (client) =>
+    client.query('SELECT id FROM content.webform WHERE id = 12'),
+  );
+  expect(rows).toEqual([{ id: '12' }]);
 });
 
 test('the printed commands work unchanged', () => {
-  const printed = /To try.*:\n\n((?: {2}.*\n)+)/.exec(running().output())?.[1] ?? '';
+  const printed = /To try.*:\n\n((?: {2}.*\n)+)/.exec(launcher.output())?.[1] ?? '';
   expect(printed.trim().split('\n')).toHaveLength(5);
   const script = `set -e\n${printed}`;
   const options = { cwd: ROOT, encoding: 'utf8', timeout: limitMs } as const;
@@ -181,8 +170,8 @@ test('the printed commands work unchanged', () => {
   expect(stdout).toMatch(/"title":"Edited through Kafka/);
 });
 
-test('the printed login at the identity service works unchanged', async () => {
-  const output = running().output();
+test('the printed login at the identity provider works unchanged', async () => {
+  const output = launcher.output();
   const address = /^ {2}(http\S+\/login\?\S+)$/m.exec(output)?.[1] ?? '';
   const browser = createBrowser();
   const there = (await browser.go(address)).headers.get('location')!;
@@ -232,15 +221,15 @@ test('after kill -9 a start stops leftover processes, keeps edited data and runs
   execFileSync('npm', disable, { cwd: ROOT, env: stack, timeout: limitMs });
   const left = processesOf(state);
   process.kill(launcherPid(state), 'SIGKILL');
-  expect(await running().ended).not.toBe(0);
+  expect(await launcher.ended).not.toBe(0);
   launcher = launch(startCommand, { ...env, CI: '', PATH: pathWithoutJava(), JAVA_HOME: '' });
   await launcher.printed(/^Ready after/m);
-  expect(running().output()).toMatch(/Stopped \d+ processes that a killed run had left/);
-  expect(running().output()).toMatch(
+  expect(launcher.output()).toMatch(/Stopped \d+ processes that a killed run had left/);
+  expect(launcher.output()).toMatch(
     /Kafka .* unavailable \(there is no Java 17 or newer\); invalidation works by HTTP only/,
   );
   // A changed demo account does not prevent the start.
-  expect(running().output()).toMatch(/The client content-server was changed .* the smoke test is skipped/);
+  expect(launcher.output()).toMatch(/The client content-server was changed .* the smoke test is skipped/);
   expect(alive(left)).toEqual([]);
   expect(alive(processesOf(state))).toHaveLength(processCount - 1);
   expect(stackOf(state).kafka).toBeNull();
@@ -250,8 +239,8 @@ test('after kill -9 a start stops leftover processes, keeps edited data and runs
 
 test('Ctrl-C stops everything and exits 0', async () => {
   const processes = processesOf(state);
-  running().interrupt();
-  expect(await running().ended).toBe(0);
+  launcher.interrupt();
+  expect(await launcher.ended).toBe(0);
   expect(alive(processes)).toEqual([]);
   expect(alive(processesOf(state))).toEqual([]);
   expect(existsSync(join(state, 'stack.json'))).toBe(false);

@@ -24,12 +24,13 @@ function foreignTrace() {
 
 const ofTrace = (traceId: string) => collector.spans.filter((span) => span.traceId === traceId);
 /** Resolves with the first matching span of a trace once the collector has it. */
-const spanOf = (traceId: string, what: string, isIt: (span: SentSpan) => boolean) =>
-  until(`the span of ${what} was sent`, () => ofTrace(traceId).find(isIt));
+const spanOf = (traceId: string, what: string, matches: (span: SentSpan) => boolean) =>
+  until(`the span of ${what} was sent`, () => ofTrace(traceId).find(matches));
 const rootOf = (requestId: string) =>
   until('the gateway has sent its span', () =>
     collector.spans.find(({ attributes }) => attributes['request_id'] === requestId),
   );
+const isServerOf = (name: string) => (span: SentSpan) => span.service === name && span.kind === 2;
 const isProcessing = ({ kind }: SentSpan) => kind === 5;
 const isCommand = ({ service, name }: SentSpan) => service === 'content-cache' && /^EVAL(SHA)?$/.test(name);
 
@@ -45,9 +46,9 @@ async function readTraced(id: number, headers: Record<string, string> = {}) {
 }
 
 /** Returns the span names from the trace's root to this span, each as `service: name`. */
-function wayTo(span: SentSpan): string[] {
+function pathTo(span: SentSpan): string[] {
   const parent = ofTrace(span.traceId).find(({ spanId }) => spanId === span.parentSpanId);
-  return [...(parent ? wayTo(parent) : []), `${span.service}: ${span.name}`];
+  return [...(parent ? pathTo(parent) : []), `${span.service}: ${span.name}`];
 }
 
 /** Tests the traces of the stack in the folder. */
@@ -68,16 +69,16 @@ export function testTraces(folder: string): void {
     const id = freshId();
     await save('webform', id, 'One');
     const { root } = await readTraced(id);
-    const way = [
+    const parents = [
       'gateway: GET /api/content/:model/:id',
       'gateway: GET content-cache',
       'content-cache: GET /api/content/:model/:id',
     ];
     const query = await spanOf(root.traceId, 'the query', ({ name }) => name === 'read_record');
     const command = await spanOf(root.traceId, 'the command', isCommand);
-    await until('the way there was sent', () => wayTo(query).length > way.length);
-    expect(wayTo(query)).toEqual([...way, 'content-cache: read_record']);
-    expect(wayTo(command).slice(0, -1)).toEqual(way);
+    await until('the parents of the query were sent', () => pathTo(query).length > parents.length);
+    expect(pathTo(query)).toEqual([...parents, 'content-cache: read_record']);
+    expect(pathTo(command).slice(0, -1)).toEqual(parents);
     expect(query.attributes).toMatchObject({
       'db.system.name': 'postgresql',
       'db.query.text': expect.stringMatching(/^SELECT .* WHERE model = \$1 AND id = \$2$/),
@@ -96,18 +97,17 @@ export function testTraces(folder: string): void {
       headers: { 'X-Request-Id': requestId },
     });
     const { traceId } = await rootOf(requestId);
-    const told = await spanOf(traceId, 'devices', ({ service, kind }) => service === 'devices' && kind === 2);
+    const devicesSpan = await spanOf(traceId, 'devices', isServerOf('devices'));
     const isCall = ({ name, kind }: SentSpan) => name === 'POST /unregister' && kind === 3;
-    const telling = await spanOf(traceId, "auth's call", isCall);
-    expect(told).toMatchObject({ name: 'POST /unregister', parentSpanId: telling.spanId });
-    expect(telling).toMatchObject({ service: 'auth' });
+    const authSpan = await spanOf(traceId, "auth's call", isCall);
+    expect(devicesSpan).toMatchObject({ name: 'POST /unregister', parentSpanId: authSpan.spanId });
+    expect(authSpan).toMatchObject({ service: 'auth' });
   });
 
   test("links to a client's trace instead of joining it", async () => {
     const { traceId, traceparent } = foreignTrace();
     const { root } = await readTraced(1, { traceparent, tracestate: 'theirs=1', baggage: 'user=1' });
-    const isService = ({ kind, service }: SentSpan) => kind === 2 && service === 'content-cache';
-    await spanOf(root.traceId, 'the service', isService);
+    await spanOf(root.traceId, 'the service', isServerOf('content-cache'));
     expect(root.links.map((link) => link.traceId)).toEqual([traceId]);
     expect(root.parentSpanId ?? '').toBe('');
     expect(root.traceId).not.toBe(traceId);

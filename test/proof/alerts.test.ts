@@ -15,7 +15,7 @@ import { startOwnStack } from '../support/own-stack.ts';
 import { read } from '../support/platform.ts';
 import { startPrometheus } from '../support/prometheus.ts';
 import { database, freshId, save } from '../support/records.ts';
-import { isWell, stack } from '../support/stack.ts';
+import { isStackReady, stack } from '../support/stack.ts';
 import { startTraffic, type Traffic } from '../support/traffic.ts';
 import { useStarted } from '../support/use-started.ts';
 import { until } from '../support/wait.ts';
@@ -182,7 +182,7 @@ describe('the consumer is stalled', () => {
   });
 
   test('notifies when Kafka hangs', async () => {
-    await until('all is well', isWell);
+    await until('every service is ready', isStackReady);
     await until('that is over', () => !webhook.firing().includes('InvalidationConsumerStalled'));
     await suspend('kafka', 'InvalidationConsumerStalled');
     expect(webhook.notified()['InvalidationConsumerStalled']).toMatch(/^Kafka has not answered for \d+/);

@@ -10,7 +10,7 @@ import { scrape } from '../support/metrics.ts';
 import { startOwnStack } from '../support/own-stack.ts';
 import { deleteAccount, newPerson, type Person, placesWith, storedFiles } from '../support/personal-data.ts';
 import { database } from '../support/records.ts';
-import { isWell, stack } from '../support/stack.ts';
+import { isStackReady, stack } from '../support/stack.ts';
 import { useStarted } from '../support/use-started.ts';
 import { until } from '../support/wait.ts';
 
@@ -34,7 +34,7 @@ const untilErased = (person: Person, left = lists, limitMs = 90_000) =>
     },
     limitMs,
   );
-const isWellAgain = () => until('the platform works', () => isWell());
+const untilReadyAgain = () => until('every service is ready', () => isStackReady());
 const kill = (names: string[]) => names.forEach((name) => process.kill(own.pidOf(name), 'SIGKILL'));
 
 /** Returns the tables with a column for a user. */
@@ -64,7 +64,7 @@ test('only the lists of deleted users have traces of a deleted person, although 
 });
 
 test('if one service is stopped, the others erase the person, and the metric names the stopped service', async () => {
-  await isWellAgain();
+  await untilReadyAgain();
   const person = await newPerson();
   process.kill(own.pidOf('letters'), 'SIGSTOP');
   try {
@@ -101,25 +101,23 @@ function exclusively(...statements: string[]): Promise<void> {
 }
 
 test('replay-deletions deletes a person again who came back with a backup', async () => {
-  await isWellAgain();
+  await untilReadyAgain();
   const files = storedFiles(media);
   const [person, kept] = [await newPerson(), await newPerson()];
   const backup = join(own.folder, 'backup');
   await exclusively('CREATE DATABASE backup TEMPLATE platform');
   cpSync(media, backup, { recursive: true });
-  await isWellAgain();
+  await untilReadyAgain();
   await deleteAccount(person);
   await untilErased(person);
   await exclusively('ALTER DATABASE platform RENAME TO old', 'ALTER DATABASE backup RENAME TO platform');
   cpSync(backup, media, { recursive: true });
   rmSync(backup, { recursive: true });
-  await isWellAgain();
-  expect(await places(person)).toEqual(
-    expect.arrayContaining(['auth."user"', 'letters.letter', 'media.file']),
-  );
+  await untilReadyAgain();
+  expect(await places(person)).toEqual(expect.arrayContaining(['auth.user', 'letters.letter', 'media.file']));
   expect(await admin('replay-deletions')).toBe('The services erase their data within a minute.');
   await untilErased(person);
-  expect(await places(kept)).toEqual(expect.arrayContaining(['auth."user"', 'letters.letter', 'media.file']));
+  expect(await places(kept)).toEqual(expect.arrayContaining(['auth.user', 'letters.letter', 'media.file']));
   await deleteAccount(kept);
   await untilErased(kept);
   expect(storedFiles(media)).toEqual(files);

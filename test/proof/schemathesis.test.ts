@@ -7,7 +7,7 @@ import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { proofSize } from '../support/proof-size.ts';
 import { writeResult } from '../support/results.ts';
 import { installSchemathesis, requirements } from '../support/schemathesis/install.ts';
-import { newAskers, peopleOf, roles, type Asker } from '../support/schemathesis/roles.ts';
+import { newCallers, peopleOf, roles, type Caller } from '../support/schemathesis/roles.ts';
 import { runSchemathesis, type Run } from '../support/schemathesis/run.ts';
 import { makeFixtures } from '../support/schemathesis/fixtures.ts';
 import { stack } from '../support/stack.ts';
@@ -23,26 +23,26 @@ const roleMs = 60_000 * (10 + settings.examples);
 /** Operations without a success in this proof, and where they are tested. */
 const neverDone: Record<string, string> = {
   identityCallback:
-    'needs a login that is under way at the identity service: services/auth/endpoints/identity.contract',
+    'needs a login that is under way at the identity provider: services/auth/endpoints/identity.contract',
   updateSuborg:
-    'needs a session that came from the identity service: services/auth/endpoints/identity.contract',
+    'needs a session that came from the identity provider: services/auth/endpoints/identity.contract',
   retryFailedJob:
     'the events that failed fail again, 409: services/content-cache/endpoints/failed-jobs.contract',
   resetPassword: 'needs the link of a mail: services/auth/endpoints/password-reset.contract',
   backchannelLogout:
-    'needs a logout token of the identity service: services/auth/endpoints/identity.contract',
+    'needs a logout token of the identity provider: services/auth/endpoints/identity.contract',
   confirmTotp: 'needs a code of an authenticator app: services/auth/endpoints/mfa.contract',
   loginMfa: 'needs a user with a second factor: services/auth/endpoints/mfa.contract',
   deleteTotp: 'needs a user with a second factor: services/auth/endpoints/mfa.contract',
   deleteUserMfa: 'needs a user with a second factor: services/auth/endpoints/mfa.contract',
   reauthenticate: 'needs the password of the session: services/auth/endpoints/reauthenticate.contract',
   deleteMe: 'needs the password of the session, and would end it: services/auth/endpoints/me',
-  deleteUserIdentity: 'needs a user of the identity service: services/auth/endpoints/users.contract',
+  deleteUserIdentity: 'needs a user of the identity provider: services/auth/endpoints/users.contract',
 };
 
 let own: OwnStack;
 let programs: string;
-let askers: Asker[];
+let callers: Caller[];
 const runs = new Map<string, Run>();
 
 beforeAll(async () => {
@@ -50,14 +50,14 @@ beforeAll(async () => {
   console.log(`SCHEMATHESIS_SEED=${settings.seed} SCHEMATHESIS_EXAMPLES=${settings.examples}`);
   process.env['RATE_LIMIT_SCALE'] = '0';
   own = await startOwnStack(undefined, { identityDemo: true });
-  askers = await newAskers();
-  await makeFixtures(askers);
+  callers = await newCallers();
+  await makeFixtures(callers);
 }, 600_000);
 
 afterAll(() => own?.stop());
 
 /** Returns whether the role's users can log in. If so, no request has deleted them or changed their passwords. */
-async function canLogIn({ peers }: Asker): Promise<boolean> {
+async function canLogIn({ peers }: Caller): Promise<boolean> {
   const statuses = peers.map(async ({ email, password }) => {
     const response = await fetch(`${stack().gateway}/api/login`, {
       method: 'POST',
@@ -73,16 +73,16 @@ describe('every reply to a generated request matches the document', () => {
   test.each(roles)(
     '%s',
     async (role) => {
-      const asker = askers.find(({ name }) => name === role)!;
-      const accounts = askers.flatMap(peopleOf).map(({ id }) => id);
-      const run = await runSchemathesis(programs, asker, settings, accounts);
+      const caller = callers.find(({ name }) => name === role)!;
+      const accounts = callers.flatMap(peopleOf).map(({ id }) => id);
+      const run = await runSchemathesis(programs, caller, settings, accounts);
       runs.set(role, run);
       const { report } = run;
       if (run.code !== 0) console.log(run.output);
       expect({ failures: report.failures, errors: report.errors }).toEqual({ failures: [], errors: [] });
       expect(run.code).toBe(0);
       expect(report.operations['tested']).toBe(report.operations['total']);
-      expect(await canLogIn(asker)).toBe(true);
+      expect(await canLogIn(caller)).toBe(true);
     },
     roleMs,
   );

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { RequestListener, ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createIdentityProvider } from '../../deploy/local/identity-demo/provider.ts';
 import type { Secrets } from '../../deploy/local/state.ts';
@@ -32,7 +31,8 @@ import { emails } from '../support/accounts.ts';
 import { startCollector, type Collector } from '../support/collector.ts';
 import { withDatabase } from '../support/connections.ts';
 import { announce } from '../support/events.ts';
-import { client as platform, listen } from '../support/identity.ts';
+import { type HttpServer, startHttpServer } from '../support/http-server.ts';
+import { client as platform } from '../support/identity.ts';
 import { returnTo } from '../support/identity-stack.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { startRedis, type RedisServer } from '../support/redis-server.ts';
@@ -70,14 +70,13 @@ const person = { subject, name: 'Sue Scan', email: 'sue@example.com', emailVerif
 const client = createClient();
 const redisPassword = client.keep('password of Redis', randomBytes(18).toString('hex'));
 
-let folder: string;
 let redis: RedisServer;
 let collector: Collector;
-let provider: { address: string; close(): void };
+let provider: HttpServer;
 let own: OwnStack;
 let identity: RequestListener | undefined;
 
-/** Records the secrets that the identity service gives to the platform. */
+/** Records the secrets that the identity provider gives to the platform. */
 function overheard(answer: RequestListener): RequestListener {
   return (request, response) => {
     const end = response.end.bind(response) as (...args: unknown[]) => ServerResponse;
@@ -85,7 +84,7 @@ function overheard(answer: RequestListener): RequestListener {
       const [body] = args;
       if (request.url === '/token' && (typeof body === 'string' || body instanceof Buffer)) {
         const { access_token, id_token } = JSON.parse(body.toString()) as Record<string, string>;
-        if (access_token) client.keep('access token of the identity service', access_token);
+        if (access_token) client.keep('access token of the identity provider', access_token);
         if (id_token) client.keep('ID token', id_token);
       }
       return end(...args);
@@ -95,15 +94,14 @@ function overheard(answer: RequestListener): RequestListener {
 }
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'secrets-'));
-  redis = await startRedis({ requirepass: redisPassword, dir: folder, appendonly: 'yes' }, redisPassword);
+  redis = await startRedis({ requirepass: redisPassword, appendonly: 'yes' }, redisPassword);
   collector = await startCollector();
-  provider = await listen(() => (request, response) => identity?.(request, response));
+  provider = await startHttpServer((request, response) => identity?.(request, response));
   Object.assign(process.env, collector.environment, {
     LOG_LEVEL: 'debug',
     SLOW_REQUEST_MS: '1',
     SLOW_QUERY_MS: '1',
-    IDENTITY_ISSUER: provider.address,
+    IDENTITY_ISSUER: provider.origin,
     IDENTITY_CLIENT_ID: platform.id,
     IDENTITY_CLIENT_SECRET: platform.secret,
     IDENTITY_RETURN_TO: returnTo,
@@ -112,7 +110,7 @@ beforeAll(async () => {
   redisUrl.password = redisPassword;
   own = await startOwnStack(undefined, { external: { redisUrl: redisUrl.href } });
   const redirectUri = `${stack().gateway}/api/identity/login/callback`;
-  const options = { issuer: provider.address, client: { ...platform, redirectUri }, people: [person] };
+  const options = { issuer: provider.origin, client: { ...platform, redirectUri }, people: [person] };
   identity = overheard(createIdentityProvider(options));
 }, 300_000);
 afterAll(async () => {
@@ -120,7 +118,6 @@ afterAll(async () => {
   provider?.close();
   collector?.stop();
   await redis?.stop();
-  if (folder) rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
 async function places(): Promise<Place[]> {
@@ -133,7 +130,7 @@ async function places(): Promise<Place[]> {
     ...platformTables,
     ...(await tables('logs', stack().logs)),
     ...(await redisKeys()),
-    ...redisFiles(folder),
+    ...redisFiles(redis.dir),
     ...client.errors,
   ];
 }

@@ -1,5 +1,4 @@
 import { afterAll, expect, test } from '@jest/globals';
-import { readFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,8 +7,9 @@ import { newUser, tokenOf } from '../support/accounts.ts';
 import { newPdf, uploaded } from '../support/media.ts';
 import { startOwnStack } from '../support/own-stack.ts';
 import { freshId, save } from '../support/records.ts';
+import { resourcesOf } from '../support/resources.ts';
 import { writeResult } from '../support/results.ts';
-import { deafReader, slowKinds, startSlowClients, type SlowClient } from '../support/slow-clients.ts';
+import { nonReadingClient, slowKinds, startSlowClients, type SlowClient } from '../support/slow-clients.ts';
 import { stack } from '../support/stack.ts';
 import { percentile } from '../bench/percentiles.ts';
 import { startTraffic } from '../support/traffic.ts';
@@ -44,15 +44,6 @@ const slackMs = 10_000;
 const result: Record<string, unknown> = {};
 afterAll(() => writeResult('faults', 'slow-clients', result));
 useStarted(startOwnStack, 300_000);
-
-/** Returns the open connections and the memory in bytes of a process. */
-async function usageOf(name: string): Promise<{ sockets: number; rss: number }> {
-  const { internal, pid } = stack().services[name]!;
-  const text = await (await fetch(`${internal}/metrics`)).text();
-  const sockets = Number(/^nodejs_active_resources\{type="TCPSocketWrap"\} (\d+)$/m.exec(text)?.[1] ?? 0);
-  const rss = Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024;
-  return { sockets, rss };
-}
 
 /** Reads a cached record twenty times a second and records the latencies in ms. */
 async function startReads() {
@@ -138,7 +129,7 @@ function summary(clients: readonly SlowClient[]) {
 
 test(`${idle} idle connections: measures their cost and expects it to be released`, async () => {
   const { hostname, port } = new URL(stack().gateway);
-  const before = await usageOf('gateway');
+  const before = await resourcesOf('gateway');
   const reads = await startReads();
   const sockets: Socket[] = [];
   /** Uses a loopback address per hundred sockets: each has 28,000 ports (Linux). */
@@ -152,14 +143,14 @@ test(`${idle} idle connections: measures their cost and expects it to be release
   }
   for (let opened = 0; opened < idle; opened += 100)
     await Promise.all(Array.from({ length: 100 }, (_, index) => openOne(opened + index)));
-  const all = await usageOf('gateway');
+  const all = await resourcesOf('gateway');
   const left = () => sockets.filter(({ destroyed }) => !destroyed).length;
   const stillOpen = left();
   await until('all are closed by the gateway', () => left() === 0, 120_000);
   const meanwhile = await reads.stop();
-  await until('they are gone', async () => (await usageOf('gateway')).sockets <= before.sockets + 5);
+  await until('they are gone', async () => (await resourcesOf('gateway')).sockets <= before.sockets + 5);
   const bytesEach = Math.round((all.rss - before.rss) / (all.sockets - before.sockets));
-  const after = await usageOf('gateway');
+  const after = await resourcesOf('gateway');
   result['idle'] = { opened: idle, stillOpen, bytesEach, before, open: all, after, reads: meanwhile };
   expect(meanwhile).toMatchObject({ refused: 0, failures: [] });
   expect(meanwhile.p95).toBeLessThan(targetMs);
@@ -175,18 +166,18 @@ test(`${many} slow clients: others get replies in time, and every slow connectio
   const calmReads = await startReads();
   await sleep(5_000);
   const calm = await calmReads.stop();
-  const usageOfBoth = async () => ({
-    gateway: await usageOf('gateway'),
-    'media-upload': await usageOf('media-upload'),
+  const resourcesOfBoth = async () => ({
+    gateway: await resourcesOf('gateway'),
+    'media-upload': await resourcesOf('media-upload'),
   });
-  const before = await usageOfBoth();
+  const before = await resourcesOfBoth();
 
   const reads = await startReads();
   const share = (part: number) => Math.round(many * part);
   const slow = await startSlowClients(stack().gateway, [
     ...slowKinds(share, tokens),
     // Twenty a second, so that the uploads' slow readers are no load by themselves.
-    deafReader(share(0.09), 1, files),
+    nonReadingClient(share(0.09), 1, files),
   ]);
   const stillOpen = () => slow.clients.filter(({ closedAt }) => closedAt === undefined).length;
   let least = Infinity;
@@ -218,7 +209,7 @@ test(`${many} slow clients: others get replies in time, and every slow connectio
     slow: { sockets: least, heldMs, clients, reads: { calm, held, meanwhile }, before },
   });
   await until('the connections are gone', async () => {
-    const after = await usageOfBoth();
+    const after = await resourcesOfBoth();
     Object.assign(result['slow'] as object, { after });
     // Pooled connections may come and go.
     const isBack = (name: keyof typeof after) => after[name].sockets <= before[name].sockets + 5;
@@ -247,7 +238,7 @@ test('180 clients download 9 MB each: others get replies or Retry-After, and the
   const files = await largeFiles(people.map(({ token }) => token));
   const reads = await startReads();
   await reads.untilAnswered();
-  const burst = await startSlowClients(stack().gateway, [deafReader(180, 20, files)]);
+  const burst = await startSlowClients(stack().gateway, [nonReadingClient(180, 20, files)]);
   burst.stopReconnecting();
   const begun = performance.now();
   await reads.untilAnswered();

@@ -15,7 +15,7 @@ import { database } from '../support/records.ts';
 import { resourcesOf, type Resources } from '../support/resources.ts';
 import { writeResult } from '../support/results.ts';
 import { faultsAround, faultsWithin, type Fault } from '../support/soak-faults.ts';
-import { isWell, pidOf, stack } from '../support/stack.ts';
+import { isStackReady, pidOf, stack } from '../support/stack.ts';
 import { startTraffic } from '../support/traffic.ts';
 import { useStarted } from '../support/use-started.ts';
 import { until } from '../support/wait.ts';
@@ -139,7 +139,7 @@ test(
         const next = sleep(faultEveryMs);
         await fault.inject();
         await next;
-        await until('all is well again', isWell, 120_000);
+        await until('every service is ready again', isStackReady, 120_000);
       }
     }
     await suffer(faultsWithin, withinPart);

@@ -11,7 +11,7 @@ import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { descendantsOf, isAlive, treeRss } from '../support/processes.ts';
 import { scrape } from '../support/metrics.ts';
 import { read } from '../support/platform.ts';
-import { isWell, stack } from '../support/stack.ts';
+import { isStackReady, stack } from '../support/stack.ts';
 import { startTraffic } from '../support/traffic.ts';
 import { until } from '../support/wait.ts';
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
   large = await largeImage(5712, 4284);
 }, 300_000);
 afterAll(() => own?.stop());
-beforeEach(() => until('all is well', isWell));
+beforeEach(() => until('every service is ready', isStackReady));
 
 /** Creates an upload from an image of 24 megapixels; appended bytes make it new. */
 const another = (): Bytes => Buffer.concat([large, randomBytes(16)]);
@@ -81,7 +81,7 @@ test('SIGTERM finishes uploads in progress and leaves no worker process', async 
   expect(answer).toMatchObject({ status: 201 });
   await until('it is another process', () => own.pidOf('media-upload') !== pid);
   expect(children.some(isAlive)).toBe(false);
-  await until('all is well', isWell);
+  await until('every service is ready', isStackReady);
   for (const { url, bytes } of (answer.body as contract.MediaFile).variants)
     expect((await download(url, token)).body.length).toBe(bytes);
 });
@@ -99,7 +99,7 @@ test('kill -9 during an upload leaves no worker process and no partial file, and
   expect((await sent).status).toBe(502);
   await until('no child is left', () => !children.some(isAlive));
   await until('it is another process', () => own.pidOf('media-upload') !== pid);
-  await until('all is well', isWell);
+  await until('every service is ready', isStackReady);
   expect((await call(stack().gateway, contract.listMedia, { token })).body!.items.length).toBe(before);
   expect(await send(image)).toMatchObject({ status: 201 });
 });

@@ -8,7 +8,7 @@ import { newPdf } from '../support/media.ts';
 import type { OwnStack } from '../support/own-stack.ts';
 import { database } from '../support/records.ts';
 import type { RedisServer } from '../support/redis-server.ts';
-import { isWell } from '../support/stack.ts';
+import { isStackReady } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 import { logIn, newPassword, type Client } from './client.ts';
 import type { NewPerson } from './scenarios.ts';
@@ -98,6 +98,6 @@ export async function runErrorScenarios(
     process.kill(own.pidOf(service), 'SIGKILL');
     await Promise.all([login(), wrong(), send('/api/letters', { token: person.admin })]);
   }
-  await until('all is well', isWell, 120_000);
+  await until('every service is ready', isStackReady, 120_000);
   await logIn(client, person.email, person.password);
 }

@@ -170,7 +170,7 @@ export async function tokens(client: Client, person: NewPerson): Promise<void> {
   await refresh(refresh_token, 400);
 }
 
-/** Logs in at the identity service, successfully and with every error. */
+/** Logs in at the identity provider, successfully and with every error. */
 export async function identityLogin(client: Client, subject: string): Promise<void> {
   const { keep, ask, send } = client;
   const { gateway } = stack();
@@ -183,7 +183,7 @@ export async function identityLogin(client: Client, subject: string): Promise<vo
     const query = new URLSearchParams({ return_to: returnTo, state, code_challenge: challenge });
     const login = await browser.go(`${gateway}/api/identity/login?${query.toString()}`);
     const there = new URL(login.headers.get('location')!);
-    keep('state at the identity service', there.searchParams.get('state')!);
+    keep('state at the identity provider', there.searchParams.get('state')!);
     keep('nonce', there.searchParams.get('nonce')!);
     for (const [name, value] of browser.cookies)
       if (name === 'identity-login') keep('cookie of a login', value);
@@ -192,7 +192,7 @@ export async function identityLogin(client: Client, subject: string): Promise<vo
   const comeBack = async () => {
     const { browser, there } = await begin();
     const back = await browser.logInThere(there, subject);
-    keep('code of the identity service', back.searchParams.get('code')!);
+    keep('code of the identity provider', back.searchParams.get('code')!);
     return { browser, back };
   };
   /** Completes a login up to the code. */

@@ -18,7 +18,7 @@ export interface Finding {
 }
 
 /** Converts bytes to characters, so that any text can be searched for any bytes. */
-const latin1 = (value: string | Buffer): string => Buffer.from(value as string).toString('latin1');
+export const latin1 = (value: string | Buffer): string => Buffer.from(value as string).toString('latin1');
 
 /** Returns the base64 forms inside longer data, one per offset, without characters that depend on its neighbours. */
 function insideBase64(value: string, encoding: 'base64' | 'base64url'): string[] {

@@ -98,16 +98,16 @@ export async function logIn(email: string, secret: string, gateway = stack().gat
  */
 export async function newUser(...roles: Exclude<contract.Role, 'admin'>[]) {
   const email = `own-${randomUUID()}@example.com`;
-  const own = `own passphrase ${randomUUID()}`;
-  const body = { email, name: 'Olive Own', password: own, ...(roles.length > 0 && { roles }) };
+  const secret = `own passphrase ${randomUUID()}`;
+  const body = { email, name: 'Olive Own', password: secret, ...(roles.length > 0 && { roles }) };
   const { id } = await createUser(body);
-  return { id, email, password: own, ...(await logIn(email, own)) };
+  return { id, email, password: secret, ...(await logIn(email, secret)) };
 }
 export type OwnUser = Awaited<ReturnType<typeof newUser>>;
 
 /** Returns a function that always yields a valid access token of the user, however long the test lasts. */
-export const tokensOf = ({ email, password: own }: OwnUser): (() => Promise<string>) =>
-  renewed(async () => (await logIn(email, own)).token);
+export const tokensOf = ({ email, password: secret }: OwnUser): (() => Promise<string>) =>
+  renewed(async () => (await logIn(email, secret)).token);
 
 /** Links the user to an identity, as a login before the upgrade did. Returns the link's id. */
 export async function linkIdentity(userId: number): Promise<number> {

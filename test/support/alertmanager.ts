@@ -7,8 +7,6 @@ import { freePort } from '../../deploy/local/ports.ts';
 import { findPrograms } from './prometheus-programs.ts';
 import { startServer } from './server.ts';
 
-export type Alertmanager = Awaited<ReturnType<typeof startAlertmanager>>;
-
 export async function alertmanagerConfig(receivers: Receivers): Promise<string> {
   return withReceivers(await readFile(join(ROOT, 'deploy/alertmanager/alertmanager.yml'), 'utf8'), receivers);
 }

@@ -1,6 +1,6 @@
 import { startHttpServer } from './http-server.ts';
 
-/** Starts an auth service without keys and revocations, with which a process becomes ready: AUTH_URL and AUTH_INTERNAL_URL. */
+/** Starts auth without keys and revocations, for AUTH_URL and AUTH_INTERNAL_URL; `hangs`: paths without a reply. */
 export async function startAuthStub() {
   const { origin: url, close } = await startHttpServer((request, response) => {
     stub.requests += 1;

@@ -40,13 +40,18 @@ export function lockedPackages(): (Locked & { name: string })[] {
   });
 }
 
+/** Returns the packages that a folder's package.json declares, with their versions. */
+export function declaredIn(folder: string): Record<string, string> {
+  const { dependencies, devDependencies } = read<Manifest>(folder, 'package.json');
+  return { ...dependencies, ...devDependencies };
+}
+
 /** Returns the direct dependencies with their requested versions, without workspaces and the proof of the client. */
 export function directDependencies(): Map<string, Set<string>> {
   const services = readdirSync(join(ROOT, 'services')).map((name) => join('services', name));
   const versions = new Map<string, Set<string>>();
   for (const folder of ['', peers, 'gateway', ...services]) {
-    const { dependencies, devDependencies } = read<Manifest>(folder, 'package.json');
-    for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
+    for (const [name, version] of Object.entries(declaredIn(folder))) {
       if (name.startsWith('@content-platform/')) continue;
       versions.set(name, (versions.get(name) ?? new Set()).add(version));
     }

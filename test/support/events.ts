@@ -4,11 +4,15 @@ import { stack } from './stack.ts';
 
 let producer: Promise<Producer> | undefined;
 
-async function connect(): Promise<Producer> {
+/** Returns a client of the stack's Kafka. */
+export function kafkaClient(): Kafka {
   const { kafka } = stack();
   if (!kafka) throw new Error('the stack has no Kafka');
-  const client = new Kafka({ clientId: 'test', brokers: kafka.split(','), logLevel: logLevel.NOTHING });
-  const made = client.producer({ allowAutoTopicCreation: false });
+  return new Kafka({ clientId: 'test', brokers: kafka.split(','), logLevel: logLevel.NOTHING });
+}
+
+async function connect(): Promise<Producer> {
+  const made = kafkaClient().producer({ allowAutoTopicCreation: false });
   await made.connect();
   return made;
 }

@@ -20,12 +20,12 @@ async function start({ command, args, cwd, env, name, ready }: ProcessSpec): Pro
 }
 
 /**
- * Starts a second gateway and auth service on the stack's stores, with an identity service for `people`. `stack()`
- * then returns them. `disabled` is the stack's gateway, which has no identity service.
+ * Starts a second gateway and auth service on the stack's stores, with an identity provider for `people`. `stack()`
+ * then returns them. `disabled` is the stack's gateway, which has no identity provider.
  */
 export async function startIdentityStack(people: readonly Person[], backchannelLogoutUri?: string) {
   const file = process.env['STACK_FILE']!;
-  const usual = stack();
+  const mainStack = stack();
   const port = await freeRow(services.length);
   const { gateway, services: addresses } = addressesOf(port);
   const provider = await startIdentityProvider(
@@ -33,8 +33,8 @@ export async function startIdentityStack(people: readonly Person[], backchannelL
     people,
     backchannelLogoutUri,
   );
-  const around = {
-    ...usual,
+  const context = {
+    ...mainStack,
     kafka: '',
     media: join(dirname(file), 'media'),
     secretsFile: join(dirname(file), 'secrets.json'),
@@ -46,16 +46,16 @@ export async function startIdentityStack(people: readonly Person[], backchannelL
     },
   };
   const specs = [serviceOf('gateway'), serviceOf('auth')].map((service) =>
-    serviceSpec(service, port, around),
+    serviceSpec(service, port, context),
   );
   const running = await Promise.all(specs.map(start));
   const folder = mkdtempSync(join(tmpdir(), 'identity-stack-'));
-  const own = { ...usual, gateway, services: { ...usual.services, ...addresses } };
-  writeFileSync(join(folder, 'stack.json'), JSON.stringify(own), { mode: 0o600 });
+  const ownStack = { ...mainStack, gateway, services: { ...mainStack.services, ...addresses } };
+  writeFileSync(join(folder, 'stack.json'), JSON.stringify(ownStack), { mode: 0o600 });
   process.env['STACK_FILE'] = join(folder, 'stack.json');
   return {
     gateway,
-    disabled: usual.gateway,
+    disabled: mainStack.gateway,
     async stop() {
       const ends = running.map((child) => new Promise((resolve) => child.once('exit', resolve)));
       for (const child of running) child.kill('SIGTERM');

@@ -4,15 +4,7 @@ import { startHttpServer } from './http-server.ts';
 
 export type { Person };
 
-export const client = { id: 'platform', secret: 'a secret: with + & %20 in it' };
-
-/** Starts a server on a free loopback port. Its handler is created once the URL is known. */
-export async function listen(answerAt: (address: string) => RequestListener) {
-  let answer: RequestListener | undefined;
-  const { origin: address, close } = await startHttpServer((...exchange) => answer?.(...exchange));
-  answer = answerAt(address);
-  return { address, close };
-}
+export const client = { id: 'platform', secret: 'a-secret: with + & %20 in it' };
 
 /** Starts a real OpenID provider in this process, where `people` log in by entering their subject. */
 export async function startIdentityProvider(
@@ -20,13 +12,11 @@ export async function startIdentityProvider(
   people: readonly Person[],
   backchannelLogoutUri?: string,
 ) {
-  const { address: issuer, close } = await listen((address) =>
-    createIdentityProvider({
-      issuer: address,
-      client: { ...client, redirectUri, backchannelLogoutUri },
-      people,
-    }),
-  );
+  // The provider needs its URL, which is known once the server listens.
+  let answer: RequestListener | undefined;
+  const { origin: issuer, close } = await startHttpServer((...exchange) => answer?.(...exchange));
+  const registration = { ...client, redirectUri, backchannelLogoutUri };
+  answer = createIdentityProvider({ issuer, client: registration, people });
   return { issuer, close };
 }
 
@@ -44,7 +34,7 @@ export function createBrowser() {
       }
       return response;
     },
-    /** Logs in at the identity service and returns the callback URL; an empty subject declines the login. */
+    /** Logs in at the identity provider and returns the callback URL; an empty subject declines the login. */
     async logInThere(address: URL, subject: string): Promise<URL> {
       let next = address;
       let form: RequestInit = {};
@@ -55,10 +45,10 @@ export function createBrowser() {
         if (location === null) throw new Error(`${next.href} answered ${response.status}: ${body}`);
         next = new URL(location, next);
         if (next.origin !== address.origin) return next;
-        const asks = next.pathname.startsWith('/interaction/');
-        form = asks ? { method: 'POST', body: new URLSearchParams({ subject }) } : {};
+        const isLoginForm = next.pathname.startsWith('/interaction/');
+        form = isLoginForm ? { method: 'POST', body: new URLSearchParams({ subject }) } : {};
       }
-      throw new Error('the identity service goes in circles');
+      throw new Error('no callback after 10 redirects of the identity provider');
     },
   };
 }

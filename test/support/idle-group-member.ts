@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Kafka, logLevel } from 'kafkajs';
 import { cacheInvalidation } from '@content-platform/contract';
-import { stack } from './stack.ts';
+import { kafkaClient } from './events.ts';
 import { until } from './wait.ts';
 
 /**
@@ -9,10 +8,7 @@ import { until } from './wait.ts';
  * function that leaves the group.
  */
 export async function joinAsIdleMember(): Promise<() => Promise<void>> {
-  const { kafka } = stack();
-  if (!kafka) throw new Error('the stack has no Kafka');
-  const client = new Kafka({ clientId: 'stranger', brokers: [kafka], logLevel: logLevel.NOTHING });
-  const consumer = client.consumer({ groupId: cacheInvalidation.group, heartbeatInterval: 500 });
+  const consumer = kafkaClient().consumer({ groupId: cacheInvalidation.group, heartbeatInterval: 500 });
   const leaving = new AbortController();
   let partitions = 0;
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {

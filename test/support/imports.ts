@@ -38,32 +38,34 @@ export function packageOf(to: string): string | undefined {
 export const isTest = (file: string): boolean => /\.test\.ts$|\/testing(\.ts$|\/)/.test(file);
 
 /** Returns the import rule that is violated; undefined for an allowed import. */
-export function complaint({ from, to, typesOnly }: Import): string | undefined {
+export function violatedRule({ from, to, typesOnly }: Import): string | undefined {
   const [here, there] = [partOf(from), partOf(to)];
   if (there === undefined || here === undefined) return undefined;
   if (here === there) return insidePart(from, to);
   if (here === 'deploy') return undefined; // deploy starts and seeds all parts
   if (there === 'services/contract' && to.startsWith('@')) {
     const free =
-      here !== 'services/chassis' || typesOnly || isTest(from) || /contract\/(errors|services)$/.test(to);
-    return free ? undefined : "the chassis imports only the contract's types, errors and services";
+      here !== 'services/chassis' || typesOnly || isTest(from) || /\/(endpoint|errors|services)$/.test(to);
+    return free
+      ? undefined
+      : 'the chassis imports only types, endpoint.ts, errors.ts and services.ts of the contract';
   }
   if (isTest(from) && (there === 'test' || there === 'deploy')) return undefined;
-  if (here === 'test') return there === 'deploy' ? undefined : "test/ imports no service's source";
-  if (here === 'services/contract') return 'the contract imports nothing of ours';
-  if (here === 'services/chassis') return 'the chassis imports nothing of ours but the contract';
+  if (here === 'test') return there === 'deploy' ? undefined : "test/ may not import a service's source";
+  if (here === 'services/contract') return 'the contract may not import other parts of the repository';
+  if (here === 'services/chassis') return 'the chassis may import only the contract';
   if (there === 'services/chassis' && to === '@content-platform/chassis') return undefined;
   if (isTest(from) && to.startsWith('@content-platform/chassis/testing/')) return undefined;
-  return 'a service imports the contract and the chassis, by their names, and nothing else of ours';
+  return 'a service may import only @content-platform/contract and @content-platform/chassis';
 }
 
 /** Within a service, imports point from main to app to endpoints to stores. */
 function insidePart(from: string, to: string): string | undefined {
   if (isTest(from) || !/^(gateway|services)\//.test(from)) return undefined;
-  if (to.endsWith('/main.ts')) return 'main.ts is only started';
+  if (to.endsWith('/main.ts')) return 'no file may import main.ts: move what you need to another file';
   if (/\/endpoints\//.test(to) && !/\/(app\.ts|endpoints\/[^/]+)$/.test(from))
-    return 'endpoints are put together in app.ts';
+    return 'only app.ts and other endpoints may import an endpoint';
   if (to.endsWith('/app.ts') && /\/endpoints\/|-store\.ts$/.test(from))
-    return 'app.ts stands above endpoints and stores';
+    return 'endpoints and stores may not import app.ts';
   return undefined;
 }

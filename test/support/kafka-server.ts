@@ -21,7 +21,7 @@ export async function startKafkaServer() {
     await spec.prepare?.();
     child = spawn(spec.command, spec.args, { cwd: spec.cwd, stdio: 'ignore' });
     state.record('kafka', child.pid!, 'SIGKILL');
-    await until('Kafka to answer', () => spec.ready().then(() => true), spec.readyWithinMs);
+    await until('Kafka responds', () => spec.ready().then(() => true), spec.readyWithinMs);
   }
   const kill = () => killed(child);
   async function stop(): Promise<void> {

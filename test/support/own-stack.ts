@@ -9,12 +9,12 @@ import type { StartProxy } from '../../deploy/local/stores.ts';
 import { createTerminal, type Terminal } from '../../deploy/local/terminal.ts';
 import { closeEvents } from './events.ts';
 import { closeRecords } from './records.ts';
-import { isWell, pageOrigin, pidOf } from './stack.ts';
+import { isStackReady, pageOrigin, pidOf } from './stack.ts';
 import { until } from './wait.ts';
 
 export type OwnStack = Awaited<ReturnType<typeof startOwnStack>>;
 
-const wellWithinMs = 150_000;
+const readyWithinMs = 150_000;
 
 interface OwnStackOptions {
   /** Puts a proxy in front of each store and service. */
@@ -50,7 +50,7 @@ export async function startTestStack(
     signal,
   });
   try {
-    await until('every service is ready', () => isWell(running.stack()), wellWithinMs);
+    await until('every service is ready', () => isStackReady(running.stack()), readyWithinMs);
   } catch (error) {
     await running.stop();
     throw error;

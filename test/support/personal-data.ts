@@ -3,8 +3,9 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
+import { redisKeys, tables } from '../secrets/places.ts';
+import { latin1 } from '../secrets/secret-patterns.ts';
 import { accepted, logIn, newUser, type OwnUser, tokenOf } from './accounts.ts';
-import { withDatabase, withRedis } from './connections.ts';
 import { newPushToken, register } from './devices.ts';
 import { newImage, newPdf, uploaded } from './media.ts';
 import { database, freshId } from './records.ts';
@@ -58,7 +59,7 @@ export async function newPerson(): Promise<Person> {
   await logIn(email, user.password).catch(() => undefined);
   const marker = pdf.toString().split('\n')[1]!;
   const words = [
-    `\\y${id}\\y`,
+    `\\b${id}\\b`,
     email,
     Buffer.from(email).toString('hex'),
     title,
@@ -74,44 +75,23 @@ export async function deleteAccount({ token, password, secret }: Person): Promis
   await accepted(call(stack().gateway, contract.deleteMe, { token, body }));
 }
 
-const tablesWith = (url: string, { traces }: Person): Promise<string[]> =>
-  withDatabase(url, async (client) => {
-    const list = `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
-                  WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`;
-    const found: string[] = [];
-    for (const { name } of (await client.query<{ name: string }>(list)).rows) {
-      const text = `SELECT FROM ${name} AS each WHERE to_jsonb(each)::text ~ $1 LIMIT 1`;
-      if ((await client.query(text, [traces.source])).rowCount) found.push(name);
-    }
-    return found;
-  });
-
-const redisKeysWith = (traces: RegExp): Promise<string[]> =>
-  withRedis(async (redis) => {
-    // Values are then readable in a dump.
-    await redis.config('SET', 'rdbcompression', 'no');
-    const keys = await redis.keys('*');
-    const dumps = await Promise.all(keys.map((key) => redis.dumpBuffer(key)));
-    return keys.filter(
-      (key, index) => traces.test(key) || traces.test(String(dumps[index]?.toString('latin1'))),
-    );
-  });
-
 export const storedFiles = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) => join(folder, name))
     .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile())
     .toSorted();
 
-/** Returns the names of all tables, Redis keys and files in the folder that contain traces of the person. */
-export async function placesWith(person: Person, folder: string): Promise<string[]> {
+/** Returns the tables and the files in the folder that contain traces of the person, and `Redis` if its keys do. */
+export async function placesWith({ traces }: Person, folder: string): Promise<string[]> {
   const { postgres, logs } = stack();
-  const traces = new RegExp(person.traces.source.replaceAll('\\y', '\\b'));
-  const files = storedFiles(folder).filter((path) => traces.test(readFileSync(path, 'latin1')));
-  return [
-    ...(await tablesWith(postgres, person)),
-    ...(await tablesWith(logs, person)),
-    ...(await redisKeysWith(traces)),
-    ...files,
-  ].toSorted();
+  const places = [
+    ...(await tables('platform', postgres)),
+    ...(await tables('logs', logs)),
+    ...(await redisKeys()),
+    ...storedFiles(folder).map((path) => ({ name: path, content: readFileSync(path) })),
+  ];
+  const found = places.filter(({ content }) => traces.test(latin1(content)));
+  // The name of a column starts with its database.
+  const names = found.map(({ name }) => name.replace(/^(?:platform|logs) (.+)\.\w+$/, '$1'));
+  return [...new Set(names)].toSorted();
 }

@@ -68,7 +68,7 @@ export async function startProxy(to: URL, port = 0) {
     server.listen(at, '127.0.0.1');
     await once(server, 'listening');
   }
-  async function leave(): Promise<void> {
+  async function refuseConnections(): Promise<void> {
     const closed = once(server, 'close');
     server.close();
     endAll();
@@ -82,7 +82,7 @@ export async function startProxy(to: URL, port = 0) {
     /** Closes every connection, including each new one at once. */
     cut: () => become((client) => client.destroy()),
     /** Closes every connection and the listener; new connections are refused. */
-    leave,
+    refuseConnections,
     /** Resets every connection, and each new one at its first bytes. */
     reset: () =>
       become(
@@ -100,11 +100,11 @@ export async function startProxy(to: URL, port = 0) {
     delay: (ms: number) => void (late = ms),
     /** Forwards at most this many reply bytes every 10 ms. 0: none. Infinity: no limit. */
     limitReplies: (bytes: number) => void (width = bytes),
-    /** Closes every connection; `player` serves new ones instead of the server. */
-    play: (player: (client: Socket) => void) =>
+    /** Closes every connection; `handler` serves new ones instead of the target. */
+    replace: (handler: (client: Socket) => void) =>
       become((client) => {
         keep(client);
-        player(client);
+        handler(client);
       }),
     /** Sends new connections to that server. */
     redirect: (other: URL) => void (target = other),
@@ -118,7 +118,7 @@ export async function startProxy(to: URL, port = 0) {
     },
     async close(): Promise<void> {
       held?.resolve();
-      if (server.listening) await leave();
+      if (server.listening) await refuseConnections();
     },
   };
 }

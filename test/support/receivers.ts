@@ -52,4 +52,3 @@ export async function startReceivers() {
     },
   };
 }
-export type AlertReceivers = Awaited<ReturnType<typeof startReceivers>>;

@@ -26,7 +26,7 @@ export async function startCluster({
     await admin.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
   for (const { port, busPort } of nodes.slice(1))
     await nodes[0]!.admin.call('CLUSTER', 'MEET', '127.0.0.1', port, busPort);
-  await until('the nodes to know each other', async () => {
+  await until('the nodes know each other', async () => {
     const views = await Promise.all(nodes.map(({ admin }) => admin.cluster('NODES') as Promise<string>));
     return views.every(
       (view) => view.trim().split('\n').length === nodes.length && !view.includes('handshake'),
@@ -38,7 +38,7 @@ export async function startCluster({
       group.map(({ admin }) => admin.cluster('REPLICATE', primaries[index]!.id)),
     ),
   );
-  await until('the cluster to be whole', async () => {
+  await until('every node is connected and the cluster is ok', async () => {
     const states = await Promise.all(nodes.map(({ admin }) => admin.cluster('INFO') as Promise<string>));
     const infos = await Promise.all(primaries.map(({ admin }) => admin.info('replication')));
     const online = infos.every((info) => [...info.matchAll(/state=online/g)].length === each);
@@ -58,7 +58,7 @@ export async function startCluster({
       if (keys.length === 0) return moved;
       const migrate = ['127.0.0.1', to.port, '', 0, 5000, 'REPLACE', 'KEYS', ...keys];
       // On a busy machine a replica may lag briefly; a primary with min-replicas-to-write then refuses.
-      await until('the keys to move', () => from.admin.call('MIGRATE', ...migrate));
+      await until('the keys are moved', () => from.admin.call('MIGRATE', ...migrate));
       moved += keys.length;
     }
   }

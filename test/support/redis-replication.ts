@@ -8,7 +8,7 @@ const setName = 'main';
 /** Makes `replica` follow `primary` and waits until it is in sync. */
 export async function follow(replica: RedisServer, primary: RedisServer): Promise<void> {
   await replica.admin.replicaof('127.0.0.1', primary.port);
-  await until('the replica to be in step', async () =>
+  await until('the replica is in sync', async () =>
     (await primary.admin.info('replication')).includes(`port=${replica.port},state=online`),
   );
 }
@@ -37,7 +37,7 @@ export async function startReplication(
     ...(password ? [`sentinel auth-pass ${setName} ${password}`] : []),
   ];
   const sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(lines)));
-  await until('the sentinels to know each other and the replicas', async () => {
+  await until('the sentinels know each other and the replicas', async () => {
     const known = await Promise.all(
       sentinels.map(({ admin }) => admin.call('SENTINEL', 'MASTER', setName) as Promise<string[]>),
     );

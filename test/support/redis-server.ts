@@ -70,7 +70,7 @@ async function startOnce(password: string | undefined, argumentsFor: ArgumentsFo
     await once(child, 'spawn');
     // Another test's server may respond on this port.
     const isOurs = async () => (await admin.info('server')).includes(`process_id:${child.pid}\r`);
-    await Promise.race([until('redis-server to answer', isOurs), failed(child)]);
+    await Promise.race([until('redis-server responds', isOurs), failed(child)]);
   }
 
   const kill = () => killed(child);

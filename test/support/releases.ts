@@ -1,8 +1,11 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { DOWNLOADS, ROOT } from '../../deploy/local/config.ts';
 import { runCommand } from '../../deploy/local/run-command.ts';
+import { withDatabase } from './connections.ts';
 import { startService } from './programs.ts';
+import { createTestDatabase } from './test-database.ts';
+import { useStarted } from './use-started.ts';
 import { until } from './wait.ts';
 
 /** Unpacks an earlier commit, which uses the libraries of this one. Returns its folder. */
@@ -22,6 +25,22 @@ export async function unpackRelease(commit: string): Promise<string> {
     if (existsSync(nested)) link(nested, `services/${name}/node_modules`);
   }
   return folder;
+}
+
+/** Unpacks an earlier release beside a new database, whose upgrade creates the role of `roleUrl`. */
+export function useEarlierRelease(service: string) {
+  const role = `test_${service.replace('-', '_')}_${process.pid}`;
+  return useStarted(async () => {
+    const folder = await unpackRelease('eb38bc0');
+    const { url, drop } = await createTestDatabase();
+    const roleUrl = Object.assign(new URL(url), { username: role, password: 'a-password-of-the-role' }).href;
+    async function stop(): Promise<void> {
+      await withDatabase(url, (owner) => owner.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`));
+      await drop();
+      rmSync(folder, { recursive: true });
+    }
+    return { folder, url, roleUrl, stop };
+  });
 }
 
 export type ReleaseProcess = Awaited<ReturnType<typeof startRelease>>;

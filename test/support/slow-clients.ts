@@ -22,7 +22,7 @@ export interface SlowKind {
   /** Bytes that it sends each second. */
   more?: string;
   /** The client reads nothing of its reply. */
-  deaf?: true;
+  readsNothing?: true;
 }
 
 const head = (line: string, headers: readonly string[]) =>
@@ -62,7 +62,7 @@ export const slowKinds = (share: (part: number) => number, tokens: readonly stri
 ];
 
 /** A client that requests a file larger than the buffers on the way and reads none of it. */
-export const deafReader = (
+export const nonReadingClient = (
   count: number,
   together: number,
   files: readonly { path: string; token: string }[],
@@ -74,7 +74,7 @@ export const deafReader = (
     const { path, token } = files[index % files.length]!;
     return head(`GET ${path} HTTP/1.1`, [`Authorization: Bearer ${token}`, '']);
   },
-  deaf: true,
+  readsNothing: true,
 });
 
 export async function startSlowClients(origin: string, kinds: readonly SlowKind[]) {
@@ -89,7 +89,7 @@ export async function startSlowClients(origin: string, kinds: readonly SlowKind[
     // A connection that is closed while it sends is reset.
     socket.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => (client.status ??= Number(chunk.toString('latin1', 9, 12))));
-    if (kind.deaf) socket.pause();
+    if (kind.readsNothing) socket.pause();
     let wasConnected = false;
     socket.once('connect', () => {
       wasConnected = true;

@@ -23,7 +23,7 @@ export const pageOrigin = (gateway = stack().gateway): string =>
   `http://localhost:${Number(new URL(gateway).port) + services.length}`;
 
 /** Is each service ready without a degraded dependency? It then uses Redis and consumes events. */
-export async function isWell({ services }: Stack = stack()): Promise<boolean> {
+export async function isStackReady({ services }: Stack = stack()): Promise<boolean> {
   const ready = await Promise.all(
     Object.values(services).map(async ({ internal }) => {
       const response = await fetch(`${internal}/health/ready`);

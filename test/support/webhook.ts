@@ -35,4 +35,3 @@ export async function startWebhook() {
     stop: close,
   };
 }
-export type Webhook = Awaited<ReturnType<typeof startWebhook>>;

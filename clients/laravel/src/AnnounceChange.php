@@ -11,22 +11,19 @@ class AnnounceChange implements \Illuminate\Contracts\Queue\ShouldQueue
 {
     use InteractsWithQueue, Queueable;
 
-    /** Seconds between tries; the last value repeats. About 150 tries in a day: Laravel's jobs table can count to 255. */
+    /** As many as fit into a day. A limit in hours would include hours without a worker. The jobs table can count to 255. */
+    public $tries = 152;
+    /** Seconds between tries; the last value repeats. */
     public $backoff = [1, 2, 5, 10, 30, 60, 120, 300, 600];
     public string $eventId;
     public string $changedAt;
 
-    /** @param array<int, ?string> $changes created, updated, deleted or null for each id; empty: all records of the model */
+    /** @param array<int, ?string> $changes by id: created, updated, deleted, null (unknown); empty: all of the model */
     public function __construct(public string $model, public array $changes)
     {
         [$this->eventId, $this->changedAt] = [(string) Str::uuid(), now()->toISOString()];
         $this->onConnection(config('platform.queue_connection'))->onQueue(config('platform.queue'));
         $this->beforeCommit(); // Announcer has waited; a rollback on another connection must not drop this job
-    }
-
-    public function retryUntil(): \DateTimeInterface
-    {
-        return now()->addDay();
     }
 
     public function handle(Platform $platform, Kafka $kafka)

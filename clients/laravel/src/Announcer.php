@@ -60,8 +60,8 @@ class Announcer
     }
 
     /**
-     * Also runs after each request and each job of a worker: Laravel reports no end of a transaction whose connection was
-     * lost, or in which a callback of afterCommit() failed.
+     * Queues the committed changes, then throws the queue's last error. Also runs after each request and job: Laravel
+     * reports no end of a transaction whose connection was lost, or in which a callback of afterCommit() failed.
      */
     public function queueCommitted(): void
     {

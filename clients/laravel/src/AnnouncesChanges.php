@@ -32,6 +32,7 @@ trait AnnouncesChanges
         if (($this->getCasts()[$column] ?? null) !== JsonBody::class) {
             return parent::fillJsonAttribute($key, $value);
         }
+        throw_if($this->exists && ! array_key_exists($column, $this->attributes), 'LogicException', "Load $column first.");
         $body = $this->$column ?? (object) [];
 
         return $this->setAttribute($column, data_set($body, explode('->', $path), $value));

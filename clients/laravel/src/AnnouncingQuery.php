@@ -10,12 +10,12 @@ class AnnouncingQuery extends \Illuminate\Database\Query\Builder
 
     public function insert(array $values)
     {
-        return tap(parent::insert($values), fn () => $this->announce($this->idsOf($values), 'created'));
+        return (bool) $this->returningIds(fn () => parent::insert($values), 'created');
     }
 
     public function insertOrIgnore(array $values)
     {
-        return tap(parent::insertOrIgnore($values), fn () => $this->announce($this->idsOf($values), 'created'));
+        return $this->returningIds(fn () => parent::insertOrIgnore($values), 'created');
     }
 
     public function insertGetId(array $values, $sequence = null)
@@ -25,7 +25,9 @@ class AnnouncingQuery extends \Illuminate\Database\Query\Builder
 
     public function upsert(array $values, $uniqueBy, $update = null)
     {
-        return tap(parent::upsert($values, $uniqueBy, $update), fn () => $this->announce($this->idsOf($values)));
+        $write = fn () => parent::upsert($values, $uniqueBy, $update);
+
+        return $update === [] ? $write() : $this->returningIds($write); // for [], the parent calls insert()
     }
 
     public function update(array $values)
@@ -42,7 +44,7 @@ class AnnouncingQuery extends \Illuminate\Database\Query\Builder
     }
 
     /** Adds RETURNING to the statement of $write, so that exactly the changed records are announced. */
-    private function returningIds(callable $write, string $change, array $former = [])
+    private function returningIds(callable $write, ?string $change = null, array $former = [])
     {
         $connection = $this->connection;
         $this->connection = $proxy = new class($connection, $this->grammar->wrap($this->platformKey)) {
@@ -52,7 +54,7 @@ class AnnouncingQuery extends \Illuminate\Database\Query\Builder
 
             public function __call($method, $arguments)
             {
-                if ($method !== 'update' && $method !== 'delete') {
+                if (! in_array($method, ['insert', 'update', 'delete', 'affectingStatement'], true)) {
                     return $this->connection->$method(...$arguments);
                 }
                 $this->connection->recordsHaveBeenModified();
@@ -71,12 +73,7 @@ class AnnouncingQuery extends \Illuminate\Database\Query\Builder
         return $count;
     }
 
-    private function idsOf(array $rows): array
-    {
-        return array_column(is_array(reset($rows)) ? $rows : [$rows], $this->platformKey);
-    }
-
-    private function announce(array $ids, ?string $change = null): void
+    private function announce(array $ids, ?string $change): void
     {
         if ($this->platformModel !== null && $ids !== []) {
             app(Announcer::class)->changed($this->connection, $this->platformModel, array_fill_keys($ids, $change));

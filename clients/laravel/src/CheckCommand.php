@@ -7,7 +7,7 @@ use Illuminate\Support\Str;
 
 class CheckCommand extends \Illuminate\Console\Command
 {
-    /** What to do if a check fails. */
+    /** The checks in their order, and what to do if one fails. "URL" calls checkUrl(): PHP ignores the case. */
     private const ADVICE = [
         'Laravel' => 'Upgrade to Laravel 8.83 or newer.',
         'URL' => "Set PLATFORM_URL to the gateway's URL without path and slash at its end, for example https://api.example.com.",

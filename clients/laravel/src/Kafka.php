@@ -20,7 +20,7 @@ class Kafka
         foreach ($events as $event) {
             $key = $event['pattern'] ?? "{$event['model']}:{$event['id']}";
             $event += ['event_id' => $job->eventId, 'occurred_at' => $job->changedAt];
-            $topic->producev(RD_KAFKA_PARTITION_UA, 0, json_encode(array_filter($event)), $key);
+            $topic->producev(RD_KAFKA_PARTITION_UA, 0, json_encode(array_filter($event)), $key); // no null change
         }
         $producer->flush(10_000);
         throw_if($confirmed < count($events), PlatformError::class, 'Kafka did not confirm every event. '.$failure);

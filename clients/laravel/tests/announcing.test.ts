@@ -104,7 +104,8 @@ test('a body keeps {} and 1.0 when something else changes', async () => {
   expect(JSON.parse(await body())).toEqual(JSON.parse(text));
   expect(await body()).toMatch(/12345678901234567890/);
   await php(
-    `$webform = Webform::find(${id}); unset($webform->body->big); $webform->body->name = 'A';
+    `try { tap(Webform::select('id')->find(${id}))->offsetSet('body->x', 1)->save(); } catch (LogicException) {}
+    $webform = Webform::find(${id}); unset($webform->body->big); $webform->body->name = 'A';
     $webform['body->title'] = 'B'; $webform->save();`,
   );
   expect(await body()).toBe('{"list": [], "name": "A", "empty": {}, "price": 1.0, "title": "B"}');
@@ -222,7 +223,7 @@ test.each([
   ],
   [
     'insertOrIgnore',
-    `Webform::insertOrIgnore([['id' => A, 'title' => 'N', 'body' => '1'], ['id' => B, 'title' => 'N', 'body' => '1']]);`,
+    `Webform::destroy([A, B]); foreach (['A + 0', 'B + 0', 'C'] as $id) Webform::insertOrIgnore(['id' => DB::raw($id), 'title' => 'N', 'body' => '1']);`,
     'created',
   ],
   [
@@ -349,6 +350,5 @@ test('records work in routes and in jobs of the application', async () => {
     work('default');
     return $response->getContent();`);
   expect(title).toBe('Old');
-  expect(await php(`return Webform::find(${id})->title;`)).toBe('Renamed');
   expect(await announced()).toEqual(webform([id, 'updated']));
 });

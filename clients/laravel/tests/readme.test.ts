@@ -8,7 +8,6 @@ import { read } from '../../../test/support/platform.ts';
 import { until } from '../../../test/support/wait.ts';
 import { type Application, createApplication, installLimitMs } from './application.ts';
 
-const packageFolder = join(ROOT, 'clients', 'laravel');
 let application: Application;
 let shell: number | undefined;
 
@@ -28,7 +27,7 @@ function commandsOf(readme: string): string[] {
 }
 
 test('the ten commands of the README lead to a cleared record', async () => {
-  const commands = commandsOf(readFileSync(join(packageFolder, 'README.md'), 'utf8'));
+  const commands = commandsOf(readFileSync(join(ROOT, 'clients', 'laravel', 'README.md'), 'utf8'));
   expect(commands).toHaveLength(10);
   await until('the old record is cached', async () => (await read('webform', 37)).cache === 'hit');
   const log = join(application.folder, 'commands.log');
@@ -56,9 +55,3 @@ test('the ten commands of the README lead to a cleared record', async () => {
   const isEmpty = async () => (await application.run('php', ['-r', count])).output === '0';
   await until('the announcement has succeeded', isEmpty);
 }, 180_000);
-
-test('the package has the version of the platform', () => {
-  const versionOf = (folder: string, file: string) =>
-    (JSON.parse(readFileSync(join(folder, file), 'utf8')) as { version: string }).version;
-  expect(versionOf(packageFolder, 'composer.json')).toBe(versionOf(ROOT, 'package.json'));
-});

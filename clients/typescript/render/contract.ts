@@ -111,7 +111,7 @@ function outputOf(operation: Operation): string {
   return content[json] ? typeOf(content[json].schema) : 'Blob';
 }
 
-/** Types with a name, by the operation whose output has them, and the place in it. */
+/** Exported types: the operation whose output has the type, and how to find it there. Default: the whole output. */
 const named: Record<string, [operation: string, select?: (schema: Schema) => Schema | undefined]> = {
   ContentRecord: ['readContent', ({ anyOf }) => anyOf?.[0]],
   ContentSummary: ['readContent', ({ anyOf }) => anyOf?.[1]],
@@ -124,7 +124,7 @@ const named: Record<string, [operation: string, select?: (schema: Schema) => Sch
   MediaFile: ['readMedia'],
   Account: ['createUser'],
   FailedJob: ['readFailedJob'],
-  // Last: the types above contain them.
+  // Last: types above contain them, and `shorten` finds those only before it shortens what they contain.
   Model: ['readContent', ({ anyOf }) => anyOf?.[0]?.properties?.['model']],
   FailedJobClass: ['readFailedJob', ({ properties }) => properties?.['class']],
 };
@@ -135,10 +135,9 @@ function itemOf({ properties }: Schema): Schema | undefined {
 
 function flagsOf(operation: Operation): string {
   const schema = operation.requestBody?.content[json]?.schema;
-  const { security, parameters, requestBody, responses } = operation;
+  const { security, parameters, requestBody } = operation;
   const flags = {
-    // pulse also accepts a cookie, so the document requires no token. Its 403 shows that it checks one.
-    public: security.length === 0 && !('403' in responses),
+    public: security.length === 0,
     key: parameters.some(({ name }) => name === 'Idempotency-Key'),
     form: requestBody?.content['multipart/form-data'] !== undefined,
     blob: outputOf(operation) === 'Blob',

@@ -37,8 +37,8 @@ type Arguments<K extends OperationName> =
 
 export type Client = ReturnType<typeof createClient>;
 
-/** The caller decides about a longer Retry-After. */
-const longestPauseMs = 30_000;
+/** If the platform asks for a longer pause, the call rejects, so that the caller decides. */
+const maxPauseMs = 30_000;
 const idsPerCall = 100;
 
 /** Creates a client of one platform for one user. Throws TypeError if `url` is no URL. */
@@ -76,14 +76,14 @@ export function createClient({
   const currentLogin = async () => (await session.read())?.login;
 
   /**
-   * Sends a request, and repeats it after temporary errors if repeating is safe. Never sends it for another login than
-   * the one at its begin. `loggedIn`: the ID of the login when a series of requests began; default: of the current one.
+   * Sends a request, and repeats it after temporary errors if repeating is safe. Throws `token_required` if another
+   * login replaces `loginAtStart`, the ID of the login when a series of requests began. Default: the current login.
    */
   async function sendSafely<K extends OperationName>(
     name: K,
     input: InputOf<K>,
     options: CallOptions = {},
-    loggedIn?: Promise<string | undefined>,
+    loginAtStart?: Promise<string | undefined>,
   ): Promise<Reply<OutputOf<K>>> {
     if (!Object.hasOwn(operations, name)) throw new TypeError(`The platform has no operation ${name}.`);
     const { method, key } = operations[name];
@@ -91,10 +91,10 @@ export function createClient({
     const headers = new Headers(options.headers);
     if (key && !headers.has('Idempotency-Key')) headers.set('Idempotency-Key', randomKey());
     const maxRetries = method === 'GET' || key ? retries : 0;
-    const login = await (loggedIn ?? currentLogin());
+    const login = await (loginAtStart ?? currentLogin());
     return withRetries(
       options.signal,
-      (failures, pauseMs) => failures < maxRetries && pauseMs <= longestPauseMs,
+      (failures, pauseMs) => failures < maxRetries && pauseMs <= maxPauseMs,
       () => sendAuthorized(name, input, { ...options, headers }, login),
     );
   }
@@ -103,9 +103,9 @@ export function createClient({
     name: K,
     input: InputOf<K>,
     options?: CallOptions,
-    loggedIn?: Promise<string | undefined>,
+    loginAtStart?: Promise<string | undefined>,
   ): Promise<OutputOf<K>> {
-    return (await sendSafely(name, input, options, loggedIn)).body;
+    return (await sendSafely(name, input, options, loginAtStart)).body;
   }
 
   async function begin(login: Login): Promise<Login> {
@@ -129,10 +129,10 @@ export function createClient({
       name: K,
       ...[input, options]: Arguments<K>
     ): AsyncGenerator<ItemOf<K>, void> => {
-      let loggedIn: Promise<string | undefined> | undefined;
+      let loginAtStart: Promise<string | undefined> | undefined;
       return itemsOf<ItemOf<K>>((cursor) => {
-        loggedIn ??= currentLogin();
-        return ask(name, { ...input, ...(cursor && { cursor }) } as InputOf<K>, options, loggedIn);
+        loginAtStart ??= currentLogin();
+        return ask(name, { ...input, ...(cursor && { cursor }) } as InputOf<K>, options, loginAtStart);
       }, options?.signal);
     },
 
@@ -191,10 +191,10 @@ export function createClient({
       const unique = [...new Set(ids)];
       const items: ContentRecord[] = [];
       const missing: number[] = [];
-      const loggedIn = Promise.resolve(await currentLogin());
+      const loginAtStart = Promise.resolve(await currentLogin());
       for (let start = 0; start < unique.length; start += idsPerCall) {
         const some = unique.slice(start, start + idsPerCall).join();
-        const page = await ask('listContent', { model, ids: some }, options, loggedIn);
+        const page = await ask('listContent', { model, ids: some }, options, loginAtStart);
         items.push(...(page.items as ContentRecord[]));
         missing.push(...(page.missing ?? []));
       }
@@ -203,9 +203,9 @@ export function createClient({
 
     /** Yields the changes of records in steps, and waits for more until the signal fires. */
     follow: (options: FollowOptions = {}): AsyncGenerator<FollowStep, never> => {
-      let loggedIn: Promise<string | undefined> | undefined;
+      let loginAtStart: Promise<string | undefined> | undefined;
       return followChanges(async (input) => {
-        const login = await (loggedIn ??= currentLogin());
+        const login = await (loginAtStart ??= currentLogin());
         const { body } = await sendAuthorized('listChanges', input, { signal: options.signal }, login);
         return body;
       }, options);

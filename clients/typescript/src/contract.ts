@@ -268,7 +268,7 @@ export interface Operations {
   /** List users, newest first. */
   listUsers: {
     input: {
-      /** Part of the name or email address. */
+      /** A complete email address, or a part of the name or email address. */
       search?: string | undefined;
       /** Maximum number of items per page. */
       limit?: number | string | undefined;
@@ -448,7 +448,7 @@ export interface Operations {
   /** Log out of an identity session. */
   identityLogout: {
     input: {
-      /** Name of the identity service: the value of IDENTITY_NAME. */
+      /** Name of the identity provider: the value of IDENTITY_NAME. */
       identity: string;
     };
     output: { logout_url?: string | undefined };
@@ -603,7 +603,7 @@ export interface Operations {
   /** Select a part of the organisation. */
   updateSuborg: {
     input: {
-      /** Name of the identity service: the value of IDENTITY_NAME. */
+      /** Name of the identity provider: the value of IDENTITY_NAME. */
       identity: string;
       suborg: string;
     };
@@ -985,7 +985,7 @@ export interface Operations {
           trace_id: string | null;
         }>;
       } | null;
-      /** Open ones, most frequent class first. null if unavailable or without `jobs:manage`. */
+      /** Open failed jobs by class, most frequent first. null if unavailable or without `jobs:manage`. */
       failed_jobs: Array<{
         class: FailedJobClass;
         count: number;
@@ -994,7 +994,7 @@ export interface Operations {
         /** The newest job of the class. */
         example: { id: number; error: string; attempts: number; failed_at: string };
       }> | null;
-      /** Kinds, for example `slack`. null if Alertmanager is unavailable or not configured. */
+      /** Kinds of receivers, for example `slack`. null if Alertmanager is unavailable or not configured. */
       alert_receivers: Array<string> | null;
     };
   };

@@ -31,7 +31,7 @@ type Output = Operations['listChanges']['output'];
 const usualIntervalMs = 5_000;
 const isExpired = (error: unknown): boolean =>
   error instanceof PlatformError && error.code === 'cursor_expired';
-const isFailure = (error: unknown): error is PlatformError =>
+const isRetried = (error: unknown): error is PlatformError =>
   isTemporary(error) ||
   // The login page of a network also gives an unexpected reply.
   (error instanceof PlatformError && (error.status === 500 || error.code === 'unexpected_reply'));
@@ -57,7 +57,7 @@ export async function* followChanges(
         await pause();
         continue;
       }
-      if (!isFailure(error)) throw error;
+      if (!isRetried(error)) throw error;
       onError?.(error);
       await sleep(pauseAfter(error, failures), signal);
       failures += 1;

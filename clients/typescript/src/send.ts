@@ -87,8 +87,9 @@ function errorOf({ status, headers }: Response, body: unknown): PlatformError {
 
 /** Returns the body of a reply; undefined if it is not the JSON, or the file, that the operation returns. */
 async function contentOf(response: Response, isFile: boolean): Promise<unknown> {
-  const isJson = (response.headers.get('Content-Type') ?? '').startsWith('application/json');
-  if (!isJson) return isFile && response.ok ? response.blob() : void (await response.text());
+  const type = response.headers.get('Content-Type') ?? '';
+  const isWanted = isFile && response.ok && !type.startsWith('text/');
+  if (!type.startsWith('application/json')) return isWanted ? response.blob() : void (await response.text());
   const text = await response.text();
   try {
     return JSON.parse(text);
@@ -117,10 +118,9 @@ async function exchange<T>(
     if (signal.aborted) throw signal.reason;
     throw new PlatformError({ code: 'network_error', message: `No reply from ${url}.`, cause });
   }
-  const { status } = response;
-  const mayBeEmpty = [202, 204, 304].includes(status);
+  const mayBeEmpty = [202, 204, 304].includes(response.status);
   if (!mayBeEmpty && (!response.ok || body === undefined)) throw errorOf(response, body);
-  return { status, headers: response.headers, body: body as T };
+  return { status: response.status, headers: response.headers, body: body as T };
 }
 
 const usualLimitMs = 30_000;

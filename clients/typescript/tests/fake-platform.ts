@@ -1,47 +1,12 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { type Client, type ClientOptions, createClient, type TokenStorage } from '../src/index.ts';
-import { startHttpServer } from '../../../test/support/http-server.ts';
+import { failure, type FakeReply, ok, startFakeServer } from '../../../test/support/fake-server.ts';
 
-/** A reply: a status with headers and a body, a function that decides later, or a lost connection. */
-export type FakeReply =
-  | { status: number; body?: unknown; headers?: Record<string, string> }
-  | 'lost'
-  | ((request: Seen) => FakeReply | Promise<FakeReply>);
-
-export interface Seen {
-  path: string;
-  headers: IncomingMessage['headers'];
-  body: string;
-}
-
-export const ok = (body: unknown): FakeReply => ({ status: 200, body });
-
-export function failure(status: number, error: string, headers: Record<string, string> = {}): FakeReply {
-  return { status, headers, body: { error, code: status, message: 'M', request_id: 'R' } };
-}
-
-async function respond(reply: FakeReply, seen: Seen, response: ServerResponse): Promise<void> {
-  if (typeof reply === 'function') return respond(await reply(seen), seen, response);
-  if (reply === 'lost') return void response.destroy();
-  const type = { 'Content-Type': 'application/json' };
-  response.writeHead(reply.status, { ...type, ...reply.headers });
-  response.end(typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body ?? {}));
-}
-
-/** Starts a platform that returns these replies by path; the last one of a path repeats. */
+/** Starts a platform that returns these replies by path, with a client for it. */
 export async function startFake(routes: Record<string, FakeReply[]>, options: Partial<ClientOptions> = {}) {
-  const seen: Seen[] = [];
-  const server = await startHttpServer(async (request, response) => {
-    const path = request.url!.split('?')[0]!;
-    const one = { path: request.url!, headers: request.headers, body: await text(request) };
-    seen.push(one);
-    const replies = routes[path] ?? [failure(404, 'not_found')];
-    await respond(replies.length > 1 ? replies.shift()! : replies[0]!, one, response);
-  });
+  const server = await startFakeServer(routes);
   const newClient = (more: Partial<ClientOptions> = {}): Client =>
     createClient({ url: `${server.origin}/`, ...options, ...more });
-  return { client: newClient(), seen, server, newClient };
+  return { client: newClient(), seen: server.seen, server, newClient };
 }
 /** A client and the platform that it calls, with the requests that it received. */
 export type Fake = Awaited<ReturnType<typeof startFake>>;

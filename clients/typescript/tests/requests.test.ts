@@ -1,8 +1,9 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { pauseAfter } from '../src/retry.ts';
 import { createClient, PlatformError } from '../src/index.ts';
+import { failure, type FakeReply, ok } from '../../../test/support/fake-server.ts';
 import { until, within } from '../../../test/support/wait.ts';
-import { atOnce, busy, type Fake, type FakeReply, failure, never, ok, startFake } from './fake-platform.ts';
+import { atOnce, busy, type Fake, never, startFake } from './fake-platform.ts';
 
 let fake: Fake;
 afterEach(() => fake?.server.close());
@@ -111,20 +112,20 @@ test.each<[string, FakeReply]>([
   await ended;
 });
 
-test('accepts an empty 202, and reports a missing reply, a late reply and one of another server', async () => {
+test('accepts an empty 202, and reports a late reply and pages of another server', async () => {
   const page = { status: 200, body: '<html>', headers: { 'Content-Type': 'text/html' } };
-  fake = await startFake({ '/api/me': [{ status: 202, body: '' }, page], '/pulse': [never] }, { retries: 0 });
+  const me: FakeReply[] = [{ status: 202, body: '' }, page];
+  fake = await startFake({ '/api/me': me, '/api/media/1/thumb': [page], '/pulse': [never] }, { retries: 0 });
   expect(await fake.client.request('me')).toBeUndefined();
   await expect(fake.client.send('pulse', {}, { timeoutMs: 50 })).rejects.toMatchObject({ code: 'timeout' });
   await expect(fake.client.request('me')).rejects.toMatchObject({ code: 'unexpected_reply', status: 200 });
-  fake.server.close();
-  await expect(fake.client.request('me')).rejects.toMatchObject({ code: 'network_error', status: 0 });
+  await expect(fake.client.request('readVariant', { id: 1, variant: 'thumb' })).rejects.toThrow('status 200');
 });
 
 test('does not send a password to the server that a redirect names', async () => {
   fake = await startFake({ '/api/login': [{ status: 307, headers: { Location: '/elsewhere' } }] });
   const login = fake.client.login({ email: 'a@example.com', password: 'p' });
-  await expect(login).rejects.toMatchObject({ code: 'network_error' });
+  await expect(login).rejects.toMatchObject({ code: 'network_error', status: 0 });
   expect(fake.seen.map(({ path }) => path)).toEqual(['/api/login']);
 });
 

@@ -14,7 +14,7 @@ const reasonOf = (promise) =>
 
 /**
  * @param createClient the package's function
- * @param given `url`, `email`, `password`, and the `model` and `id` of a record that somebody edits all the time
+ * The second parameter has a user, the text of a PDF, and a record that the caller edits until the promise resolves.
  */
 export async function scenario(createClient, { url, email, password, model, id, pdf }) {
   const counts = { refreshes: 0 };

@@ -1,13 +1,11 @@
 import { afterEach, expect, test } from '@jest/globals';
+import { failure, type FakeReply, ok } from '../../../test/support/fake-server.ts';
 import {
   busy,
   credentials,
   type Fake,
-  failure,
-  type FakeReply,
   loggedIn,
   newStorage,
-  ok,
   outcomesOf,
   startFake,
   tokens,

@@ -24,8 +24,8 @@ const READY_FILE = '/tmp/ready';
 /** Number of records that get most of the reads, as in real traffic. */
 const FAVOURITES = 10;
 
-const oneOf = (count: number): number => 1 + Math.floor(Math.random() * count);
-const anyModel = () => models[oneOf(models.length) - 1]!;
+const randomUpTo = (count: number): number => 1 + Math.floor(Math.random() * count);
+const anyModel = () => models[randomUpTo(models.length) - 1]!;
 
 async function logIn(gateway: string): Promise<string> {
   const answer = await call(gateway, login, { body: { email: DEMO_USER_EMAIL, password: DEMO_PASSWORD } });
@@ -41,7 +41,7 @@ function createReader(gateway: string): () => Promise<void> {
       token = undefined;
       throw error;
     });
-    const id = Math.random() < 0.8 ? oneOf(FAVOURITES) : oneOf(DEMO_RECORDS);
+    const id = Math.random() < 0.8 ? randomUpTo(FAVOURITES) : randomUpTo(DEMO_RECORDS);
     const params = { model: anyModel(), id };
     const answer = await call(gateway, readContent, { params, token: await token });
     // The token has expired: the next read logs in again.
@@ -57,7 +57,7 @@ async function createEditor(settings: Settings): Promise<() => Promise<void>> {
   let edits = 0;
   return async () => {
     const announcer = announcers[(edits += 1) % announcers.length]!;
-    const edited = await records.edit(anyModel(), [oneOf(DEMO_RECORDS)], `Edit ${edits} of the demo`);
+    const edited = await records.edit(anyModel(), [randomUpTo(DEMO_RECORDS)], `Edit ${edits} of the demo`);
     await announcer.announce(edited, 'updated');
   };
 }

@@ -45,15 +45,15 @@ function isOpen(ports: NetworkPolicyPort[] | undefined, to: Peer, port: number):
   return ports === undefined || ports.some((one) => number(one.port!) === port);
 }
 
-/** Semantics of Kubernetes: a pod without a policy is open; otherwise any of its policies may allow a connection. */
+/** As in Kubernetes: a pod without a policy, such as one of another namespace, is open; else any policy may allow. */
 function allows(
   policies: NetworkPolicy[],
   type: 'Ingress' | 'Egress',
-  own: Peer,
-  other: Peer,
+  from: Peer,
   to: Peer,
   port: number,
 ): boolean {
+  const [own, other] = type === 'Egress' ? [from, to] : [to, from];
   if (!own.pod || own.namespace) return true;
   const selecting = policies
     .map(({ spec }) => spec!)
@@ -72,4 +72,4 @@ function allows(
 
 /** Whether the policies of the platform's namespace allow `from` to connect to a port of `to`. */
 export const reaches = (policies: NetworkPolicy[], from: Peer, to: Peer, port: number): boolean =>
-  allows(policies, 'Egress', from, to, to, port) && allows(policies, 'Ingress', to, from, to, port);
+  allows(policies, 'Egress', from, to, port) && allows(policies, 'Ingress', from, to, port);

@@ -47,14 +47,14 @@ function patch(resources: Resource[], over: Resource, target: Target | undefined
   ) as Resource[];
 }
 
-function settings(resources: Resource[], name: string, literals: string[]): Resource[] {
+function withSettings(resources: Resource[], name: string, literals: string[]): Resource[] {
   const data = Object.fromEntries(literals.map((text) => text.split(/=(.*)/s).slice(0, 2)));
   const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data } as Resource;
   const isThere = resources.some((one) => one.kind === 'ConfigMap' && one.metadata.name === name);
   return isThere ? patch(resources, map, undefined) : [...resources, map];
 }
 
-function image(resource: Resource, images: NonNullable<Kustomization['images']>): Resource {
+function withImages(resource: Resource, images: NonNullable<Kustomization['images']>): Resource {
   const text = JSON.stringify(resource);
   return JSON.parse(
     images.reduce(
@@ -75,11 +75,11 @@ export function render(folder: string): Resource[] {
     statSync(join(folder, path)).isDirectory() ? render(join(folder, path)) : documents(join(folder, path)),
   );
   for (const { name, literals = [] } of file.configMapGenerator ?? [])
-    resources = settings(resources, name, literals);
+    resources = withSettings(resources, name, literals);
   for (const { path, target } of file.patches ?? [])
     for (const over of documents(join(folder, path))) resources = patch(resources, over, target);
   const { namespace } = file;
   if (namespace)
     for (const { kind, metadata } of resources) if (kind !== 'Namespace') metadata.namespace = namespace;
-  return resources.map((resource) => image(resource, file.images ?? []));
+  return resources.map((resource) => withImages(resource, file.images ?? []));
 }

@@ -63,9 +63,9 @@ export function openRecords(database: string, limitMs = 15_000) {
     }
   }
 
-  async function saveAll(sql: string, values: unknown[], missing: string): Promise<Saved[]> {
+  async function saveAll(sql: string, values: unknown[], noRowMessage: string): Promise<Saved[]> {
     const rows = await query<{ model: Model; id: string; title: string; version: string }>(sql, values);
-    if (rows.length === 0) throw new Problem(missing);
+    if (rows.length === 0) throw new Problem(noRowMessage);
     return rows.map((row) => ({ ...row, id: Number(row.id), version: Number(row.version) }));
   }
   const save = async (...statement: Parameters<typeof saveAll>) => (await saveAll(...statement))[0]!;

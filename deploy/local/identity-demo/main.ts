@@ -1,4 +1,4 @@
-// Demo identity service of `IDENTITY_DEMO=1 npm start`. Usage: node main.ts <port> <redirect URI of the platform>
+// Demo identity provider of `IDENTITY_DEMO=1 npm start`. Usage: node main.ts <port> <redirect URI of the platform>
 import { createServer } from 'node:http';
 import { DEMO_USER_EMAIL } from '../demo-data.ts';
 import { HOST } from '../ports.ts';

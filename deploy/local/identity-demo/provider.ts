@@ -5,7 +5,7 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 
-/** A person who can log in at the demo identity service without a password. */
+/** A person who can log in at the demo identity provider without a password. */
 export interface Person {
   subject: string;
   name: string;

@@ -6,7 +6,7 @@ import { ensureClient, type Accounts } from '../accounts.ts';
 import { byCommand } from '../administration.ts';
 import { clientName, type ClientStore } from '../client-store.ts';
 import { randomToken } from '../sessions/opaque-token.ts';
-import { CommandError, parseArgument, parseOnly, type Command } from './command.ts';
+import { parseArgument, parseOnly, type Command } from './command.ts';
 
 const nameMessage = 'must be 1 to 64 lower-case letters, digits and dashes, a letter first';
 const nameForm = z.string(nameMessage).regex(clientName, nameMessage);
@@ -23,7 +23,7 @@ export const createClient: Command = async (args, { withAccounts }) => {
   const isNew = await withAccounts((accounts) =>
     ensureClient(accounts, { name, secret, scopes: [...new Set(scopes)] }),
   );
-  if (!isNew) throw new CommandError(`Client ${name} exists already.`);
+  if (!isNew) throw new Error(`Client ${name} exists already.`);
   return `Created client ${name} (${scopes.join(', ')}). Its secret, shown only now:\n${secret}`;
 };
 
@@ -31,7 +31,7 @@ function parseName(args: string[]): string {
   return parseOnly('NAME', nameForm, parseArgs({ args, allowPositionals: true }).positionals);
 }
 
-/** Runs `change` and revokes the client's tokens. Throws CommandError if the client does not exist or is disabled. */
+/** Runs `change` and revokes the client's tokens. Throws if the client does not exist or is disabled. */
 async function changeClient(
   { transaction }: Accounts,
   client: string,
@@ -40,7 +40,7 @@ async function changeClient(
 ): Promise<void> {
   await transaction(async ({ clients, revocations, audit }) => {
     const found = await change(clients);
-    if (!found) throw new CommandError(`Client ${client} was not found, or is disabled.`);
+    if (!found) throw new Error(`Client ${client} was not found, or is disabled.`);
     await audit.add({ ...byCommand, event, details: { client } });
     await revocations.add({ client });
   });

@@ -3,22 +3,18 @@ import bcrypt from '@node-rs/bcrypt';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
-import { useStarted } from '../../../test/support/use-started.ts';
-import { openTestAccounts } from '../testing/open-test-accounts.ts';
-import { keySecret, password, runCommand } from '../testing/start-auth.ts';
+import { keySecret, password, useAuth } from '../testing/start-auth.ts';
 import { createClient, disableClient, rotateClient } from './clients.ts';
-import { CommandError, type Command } from './command.ts';
+import type { Command } from './command.ts';
 import { rotateKeySecret } from './keys.ts';
 import { createUser, importUsers } from './users.ts';
 
-const accounts = useStarted(openTestAccounts);
-
-const run = (command: Command, args: string[], input?: string) =>
-  runCommand(accounts.url, command, args, input);
+const auth = useAuth();
+const run = (command: Command, args: string[], input?: string) => auth.run(command, args, input);
 
 async function expectRefusal(line: RegExp, command: Command, args: string[], input?: string) {
   const failure: unknown = await run(command, args, input).catch((error: unknown) => error);
-  expect(failure).toBeInstanceOf(CommandError);
+  expect(failure).toBeInstanceOf(Error);
   expect((failure as Error).message).toMatch(line);
   expect((failure as Error).message).not.toContain('\n');
 }
@@ -30,11 +26,11 @@ const unknownScope =
 test('create-user creates a user with the given roles, by default a regular user', async () => {
   const said = await run(createUser, [...ann, '--role', 'sre', '--role', 'admin'], `${password}\nmore\n`);
   expect(said).toMatch(/^Created user \d+, ann@example.com \(sre, admin\)\.$/);
-  const user = (await accounts.users.findByEmail('ann@example.com'))!;
+  const user = (await auth.accounts.users.findByEmail('ann@example.com'))!;
   expect(user).toMatchObject({ name: 'Ann', roles: ['sre', 'admin'], disabled: false });
-  expect(await accounts.passwords.verify(user.passwordHash, password)).toBe(true);
+  expect(await auth.accounts.passwords.verify(user.passwordHash, password)).toBe(true);
   await run(createUser, ['--email', 'bob@example.com', '--name', 'Bob'], password);
-  expect((await accounts.users.findByEmail('bob@example.com'))!.roles).toEqual(['user']);
+  expect((await auth.accounts.users.findByEmail('bob@example.com'))!.roles).toEqual(['user']);
 });
 
 test('create-user refuses an email that is taken, in any case', async () => {
@@ -76,11 +72,11 @@ test('create-client shows a secret once and stores its hash', async () => {
   const args = ['cms', '--scope', 'cache:clear', '--scope', 'cache:clear'];
   const secret = (await run(createClient, args)).split('\n').at(-1)!;
   expect(secret).toMatch(/^[\w-]{43}$/);
-  const client = (await accounts.clients.find('cms'))!;
+  const client = (await auth.accounts.clients.find('cms'))!;
   expect(client.scopes).toEqual(['cache:clear']);
-  expect(await accounts.passwords.verify(client.secretHash, secret)).toBe(true);
+  expect(await auth.accounts.passwords.verify(client.secretHash, secret)).toBe(true);
   await expectRefusal(/^Client cms exists already/, createClient, args);
-  expect((await accounts.clients.find('cms'))!.secretHash).toBe(client.secretHash);
+  expect((await auth.accounts.clients.find('cms'))!.secretHash).toBe(client.secretHash);
 });
 
 test.each([
@@ -95,11 +91,11 @@ test.each([
 test('disable-client disables a client permanently', async () => {
   await run(createClient, ['doomed', '--scope', 'cache:clear']);
   expect(await run(disableClient, ['doomed'])).toMatch(/^Disabled client doomed: /);
-  const { disabled, secretHash } = (await accounts.clients.find('doomed'))!;
+  const { disabled, secretHash } = (await auth.accounts.clients.find('doomed'))!;
   expect(disabled).toBe(true);
   for (const command of [disableClient, rotateClient])
     await expectRefusal(/^Client doomed was not found, or is disabled\.$/, command, ['doomed']);
-  expect((await accounts.clients.find('doomed'))!.secretHash).toBe(secretHash);
+  expect((await auth.accounts.clients.find('doomed'))!.secretHash).toBe(secretHash);
 });
 
 test.each([
@@ -113,12 +109,12 @@ test.each([
 
 test('import-users stores bcrypt and argon2id hashes unchanged', async () => {
   const laravel = await bcrypt.hash(password, { cost: 4, version: '2y' });
-  const ours = await accounts.passwords.hash(password);
+  const ours = await auth.accounts.passwords.hash(password);
   const one = { email: 'one@example.com', name: 'One', password_hash: laravel };
   const two = { email: 'two@example.com', name: 'Two', password_hash: ours, roles: ['sre'] };
   const said = await run(importUsers, [], `\n${JSON.stringify(one)}\r\n\n${JSON.stringify(two)}`);
   expect(said).toBe('Imported 2 users.');
-  const stored = await Promise.all([one, two].map(({ email }) => accounts.users.findByEmail(email)));
+  const stored = await Promise.all([one, two].map(({ email }) => auth.accounts.users.findByEmail(email)));
   expect(stored[0]).toMatchObject({ name: 'One', passwordHash: laravel, roles: ['user'] });
   expect(stored[1]).toMatchObject({ name: 'Two', passwordHash: ours, roles: ['sre'] });
 });
@@ -139,5 +135,5 @@ test.each([
 ])('import-users imports all users or none: %s', async (line, second) => {
   const input = `${JSON.stringify(good)}\n${second ? JSON.stringify(second) : '{"email":'}\n`;
   await expectRefusal(line, importUsers, [], input);
-  expect(await accounts.users.findByEmail(good.email)).toBeUndefined();
+  expect(await auth.accounts.users.findByEmail(good.email)).toBeUndefined();
 });

@@ -6,7 +6,7 @@ import {
   rotateKeySecret as rotateSecret,
   rotateSigningKey,
 } from '../keys/key-rotation.ts';
-import { CommandError, type Command } from './command.ts';
+import type { Command } from './command.ts';
 
 /** Formats a time as `2026-01-31 12:00:00 UTC`. */
 const utc = (time: Date) => `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
@@ -23,11 +23,10 @@ export const rotateKeys: Command = async (args, { withAccounts }) => {
     ].join('\n');
   }
   const rotation = await withAccounts((accounts) => rotateSigningKey(accounts, secret));
-  if (!rotation)
-    throw new CommandError('There is no signing key yet. The auth service creates one when it starts.');
+  if (!rotation) throw new Error('There is no signing key yet. The auth service creates one when it starts.');
   if ('waiting' in rotation) {
     const { waiting, signsFrom } = rotation;
-    throw new CommandError(`Key ${waiting} signs from ${utc(signsFrom)}; rotate again after that.`);
+    throw new Error(`Key ${waiting} signs from ${utc(signsFrom)}; rotate again after that.`);
   }
   const { kid, replaced, signsFrom, publishedUntil } = rotation;
   return [
@@ -40,7 +39,7 @@ export const rotateKeys: Command = async (args, { withAccounts }) => {
 export const rotateKeySecret: Command = async (args, { withAccounts }) => {
   parseArgs({ args });
   const [current, next] = [readKeySecret(), readNewKeySecret()];
-  if (current === next) throw new CommandError('AUTH_KEY_SECRET_NEW is the same as AUTH_KEY_SECRET.');
+  if (current === next) throw new Error('AUTH_KEY_SECRET_NEW is the same as AUTH_KEY_SECRET.');
   const sealed = await withAccounts((accounts) => rotateSecret(accounts, current, next));
   const said =
     sealed === 'done'

@@ -8,7 +8,7 @@ import type { Command } from './command.ts';
 type LoggedUser = { id: number; deletedAt: Date };
 
 async function readDeletedUsers(url: string): Promise<LoggedUser[]> {
-  const logs = await openDatabase('auth', url, migrateLogs);
+  const logs = await openDatabase('auth', url, (logger) => migrateLogs(url, logger));
   const text =
     'SELECT id::float8 AS id, deleted_at AS "deletedAt" FROM logs.deleted_user ORDER BY deleted_user.id';
   const read = logs.query<LoggedUser>('read_logged_users', text);

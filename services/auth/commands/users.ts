@@ -8,7 +8,7 @@ import { readPasswordConfig } from '../config.ts';
 import { createPasswordPolicy } from '../passwords/password-policy.ts';
 import { isSupported } from '../passwords/passwords.ts';
 import type { NewUser } from '../user-store.ts';
-import { CommandError, parseArgument, parseOnly, type Command } from './command.ts';
+import { parseArgument, parseOnly, type Command } from './command.ts';
 import { readPassword } from './read-password.ts';
 
 /** Returns a schema with the rules of the contract and a message for the command line. */
@@ -46,9 +46,9 @@ export const createUser: Command = async (args, context) => {
   const policy = createPasswordPolicy(minLength, blocklist);
   const password = parseArgument('The password', newPassword, await readPassword(context));
   const problem = await policy.findProblem(password, user);
-  if (problem) throw new CommandError(`The password ${problem[0]!.toLowerCase()}${problem.slice(1)}`);
+  if (problem) throw new Error(`The password ${problem[0]!.toLowerCase()}${problem.slice(1)}`);
   const created = await context.withAccounts((accounts) => ensureUser(accounts, { ...user, password }));
-  if (!created) throw new CommandError(`A user with the email ${user.email} exists already.`);
+  if (!created) throw new Error(`A user with the email ${user.email} exists already.`);
   return `Created user ${created.id}, ${user.email} (${user.roles.join(', ')}).`;
 };
 
@@ -63,7 +63,7 @@ function parseLine(line: string, where: string): NewUser {
   try {
     value = JSON.parse(line);
   } catch {
-    throw new CommandError(`${where}: must be JSON`);
+    throw new Error(`${where}: must be JSON`);
   }
   return parseArgument(`${where}: `, lineForm, value);
 }
@@ -80,7 +80,7 @@ export const importUsers: Command = async (args, { input, withAccounts }) => {
     transaction(async (stores) => {
       for (const { where, user } of users) {
         const created = await addUser(stores, user, byCommand);
-        if (!created) throw new CommandError(`${where}: a user with this email exists already`);
+        if (!created) throw new Error(`${where}: a user with this email exists already`);
       }
     }),
   );
@@ -92,11 +92,11 @@ export const resetMfa: Command = async (args, { withAccounts }) => {
   const address = parseOnly('EMAIL', email, parseArgs({ args, allowPositionals: true }).positionals);
   const removed = await withAccounts(async (accounts) => {
     const user = await accounts.users.findByEmail(address);
-    if (!user) throw new CommandError(`User ${address} was not found.`);
+    if (!user) throw new Error(`User ${address} was not found.`);
     return accounts.transaction((stores) => removeMfa(stores, user.id, byCommand));
   });
-  if (!removed) throw new CommandError(`User ${address} has no second factor.`);
-  return `Removed the second factor of ${address}: the next login needs the password only.`;
+  if (!removed) throw new Error(`User ${address} has no second factor.`);
+  return `Removed the second factor of ${address}: the next login needs no code.`;
 };
 
 export const listUnverifiedIdentities: Command = async (args, { withAccounts }) => {

@@ -94,7 +94,7 @@ describe('while it is changed', () => {
     const session = { userId: user.id, device: 'x', address: '127.0.0.1', mustChangePassword: false };
     const openSession = async (query: Database['query']) => {
       await createUserStore(query).lockIfUnchanged(user.id, passwordHash);
-      await createSessionStore(query).open(session, Buffer.from(user.email));
+      await createSessionStore(query).add(session, Buffer.from(user.email));
     };
     const { status } = await auth.whileHeld(openSession, () => change(user.token, password));
     expect(status).toBe(204);

@@ -16,7 +16,7 @@ const people = [
   person('odd', { email: 'no address' }),
 ];
 
-describe('with a real identity service', () => {
+describe('with a real identity provider', () => {
   const scene = useIdentityService({ people });
   beforeAll(async () => void (await scene.auth.addUser('taken@example.com', 'a long password of theirs')));
 
@@ -151,7 +151,7 @@ describe('with a real identity service', () => {
     back.searchParams.set('iss', 'https://evil.test');
     await scene.finish(back, browser);
     const log = scene.auth.log.join('');
-    expect(log).toContain('a login at the identity service failed');
+    expect(log).toContain('a login at the identity provider failed');
     for (const name of ['code', 'state']) expect(log).not.toContain(back.searchParams.get(name)!);
     expect(log).not.toContain(browser.cookies.get('__Host-identity-login'));
     expect(log).not.toMatch(/eyJ[\w-]+\./);

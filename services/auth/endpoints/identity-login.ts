@@ -19,7 +19,7 @@ export function identityLogin({ identity, database }: AuthContext): Handler<type
       throw invalidFields([{ path: 'query.return_to', message }]);
     }
     const configuration = await identity.provider.configuration().catch((cause: unknown) => {
-      const message = 'The identity service is unreachable, or is not an OpenID Connect provider.';
+      const message = 'The identity provider is unreachable, or its metadata is invalid.';
       throw new HttpError('identity_unavailable', message, { cause });
     });
     const [state, nonce, codeVerifier] = [randomToken(), randomToken(), randomToken()];
@@ -47,7 +47,7 @@ export function identityCallback(context: AuthContext): Handler<typeof contract.
 
   async function consumeLogin(state: string, cookies: string | undefined): Promise<IdentityLogin> {
     const login = await database.identityLogins.consume(sha256(state));
-    if (!login) throw new HttpError('identity_login_unknown', 'No login with this state is in progress.');
+    if (!login) throw new HttpError('identity_login_unknown', 'Unknown login state. Start the login again.');
     if (login.expired) {
       throw new HttpError('identity_login_expired', 'The login took too long. Start it again.');
     }
@@ -57,9 +57,9 @@ export function identityCallback(context: AuthContext): Handler<typeof contract.
   }
 
   /** Returns a one-time code for the user who logged in. Rejects with IdentityFailure. */
-  async function codeFor(answer: CallbackResponse, login: IdentityLogin): Promise<string> {
+  async function codeFor(response: CallbackResponse, login: IdentityLogin): Promise<string> {
     const configuration = await identity.provider.configuration();
-    const { idToken, claims } = await exchangeCode(configuration, identity.redirectUri, answer, login);
+    const { idToken, claims } = await exchangeCode(configuration, identity.redirectUri, response, login);
     const person = toPerson(claims, identity.suborgsClaim);
     const { issuer, suborgs, mfa } = person;
     const { codeChallenge } = login;
@@ -83,7 +83,7 @@ export function identityCallback(context: AuthContext): Handler<typeof contract.
       const { code: reason, message, userId } = failure;
       logger.warn(
         { code: reason, reason: message, user_id: userId },
-        'a login at the identity service failed',
+        'a login at the identity provider failed',
       );
       const details = { reason, identity: identity.name };
       await database.audit.add({ event: 'login_failed', userId, address, details });

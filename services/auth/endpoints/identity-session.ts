@@ -29,7 +29,7 @@ async function endSessions(stores: Stores, { iss: issuer, jti, sub, sid }: Logou
   return true;
 }
 
-/** OpenID Connect Back-Channel Logout 1.0: the provider reports that a user has logged out there. */
+/** Ends sessions of a user who logged out at the provider (OpenID Connect Back-Channel Logout 1.0). */
 export function backchannelLogout(context: AuthContext): Handler<typeof contract.backchannelLogout> {
   const { identity, database, logger } = context;
   return async ({ body: { logout_token: text }, address }) => {
@@ -37,7 +37,7 @@ export function backchannelLogout(context: AuthContext): Handler<typeof contract
       if (!(cause instanceof IdentityFailure)) throw cause;
       logger.warn({ reason: cause.message }, 'a logout token was refused');
       throw cause.code === 'identity_unavailable'
-        ? new HttpError(cause.code, 'The keys of the identity service cannot be read.', { cause })
+        ? new HttpError(cause.code, 'The keys of the identity provider cannot be read.', { cause })
         : new HttpError('invalid_request', 'The logout token is not valid.', { cause });
     });
     const isNew = await database.transaction((stores) => endSessions(stores, token, address));
@@ -60,7 +60,7 @@ export function identityLogout(context: AuthContext): Handler<typeof contract.id
       return buildEndSessionUrl(configuration, { id_token_hint: idToken }).href;
     } catch (error) {
       if (!(error instanceof IdentityFailure)) throw error;
-      logger.warn({ reason: error.message }, 'the session at the identity service was not ended');
+      logger.warn({ reason: error.message }, 'the session at the identity provider was not ended');
       return undefined;
     }
   }
@@ -73,7 +73,7 @@ export function identityLogout(context: AuthContext): Handler<typeof contract.id
       await sessions.endOne(id, session);
       return found;
     });
-    const url = origin && (await logoutUrl(origin));
+    const url = origin?.idToken ? await logoutUrl(origin) : undefined;
     return { status: 200, body: url === undefined ? {} : { logout_url: url } };
   };
 }
@@ -84,7 +84,7 @@ export function updateSuborg({ database }: AuthContext): Handler<typeof contract
     const user = await database.transaction(async ({ users, sessions, audit }) => {
       const origin = await sessions.originOf(id, Number(sessionId));
       if (!origin?.suborgs.includes(suborg)) {
-        const message = 'The identity service did not list this part of the organisation at your login.';
+        const message = 'The identity provider did not list this part of the organisation at your login.';
         throw new HttpError('suborg_not_allowed', message);
       }
       const changed = await users.setSuborg(id, suborg);

@@ -44,7 +44,7 @@ async function begin() {
   return { browser, verifier, query, there: new URL(login.headers.get('location')!) };
 }
 
-/** Logs in at the identity service and returns the redirect to the client, with the browser's cookies. */
+/** Logs in at the identity provider and returns the redirect to the client, with the browser's cookies. */
 async function comeBack() {
   const begun = await begin();
   const back = await begun.browser.logInThere(begun.there, ida.subject);
@@ -68,7 +68,7 @@ async function logIn() {
 }
 
 type Ask = (options: never) => Promise<Pick<Answer<contract.Endpoint>, 'error'>>;
-/** Without an identity service, the reserved name returns 501 and other names return 404. */
+/** Without an identity provider, the reserved name returns 501 and other names return 404. */
 function testDisabled(ask: Ask, options: { body?: object } = {}) {
   test('returns 501 when disabled and 404 for another name', async () => {
     const off = await ask({ ...options, params: { identity: 'identity' }, at: disabled } as never);
@@ -79,7 +79,7 @@ function testDisabled(ask: Ask, options: { body?: object } = {}) {
 }
 
 describeEndpoint(contract.identityLogin, {}, ({ ask }) => {
-  test('redirects the browser to the identity service and sets a cookie', async () => {
+  test('redirects the browser to the identity provider and sets a cookie', async () => {
     const { query } = await begin();
     const { status, headers } = await ask({ params, query });
     expect(status).toBe(302);
@@ -127,7 +127,7 @@ describeEndpoint(contract.identityCallback, {}, ({ ask }) => {
 });
 
 describeEndpoint(contract.backchannelLogout, { body: { logout_token: 'a.b.c' } }, ({ ask, send }) => {
-  test('ends the session of a user who has logged out at the identity service', async () => {
+  test('ends the session of a user who has logged out at the identity provider', async () => {
     const { browser, provider, token } = await logIn();
     const page = await (await browser.go(`${provider}/session/end`)).text();
     const xsrf = /name="xsrf" value="([^"]+)"/.exec(page)![1]!;
@@ -151,7 +151,7 @@ describeEndpoint(contract.backchannelLogout, { body: { logout_token: 'a.b.c' } }
 });
 
 describeEndpoint(contract.identityLogout, {}, ({ ask }) => {
-  test('ends the session and returns the logout URL of the identity service', async () => {
+  test('ends the session and returns the logout URL of the identity provider', async () => {
     const { token, refreshToken } = await logIn();
     expect((await ask({ params, token })).body?.logout_url).toMatch(/\/session\/end\?.*id_token_hint=/);
     const body = { grant_type: 'refresh_token', refresh_token: refreshToken };
@@ -162,7 +162,7 @@ describeEndpoint(contract.identityLogout, {}, ({ ask }) => {
 });
 
 describeEndpoint(contract.updateSuborg, { body: { suborg: 'north' } }, ({ ask }) => {
-  test('accepts only suborgs that the identity service listed for the user', async () => {
+  test('accepts only suborgs that the identity provider listed for the user', async () => {
     const { token, refreshToken } = await logIn();
     const chosen = await ask({ params, token, body: { suborg: 'south' } });
     expect(chosen).toMatchObject({ status: 200, body: { success: true, user: { suborg: 'south' } } });

@@ -33,9 +33,9 @@ export function loginMfa(context: AuthContext): Handler<typeof contract> {
       if (!user) throw invalid;
       const isTemporary = 'tempPasswordHash' in first;
       const origin = 'origin' in first ? first.origin : undefined;
-      const factor = proof.code !== undefined ? 'totp' : 'recovery code';
+      const secondFactor = proof.code !== undefined ? 'totp' : 'recovery code';
       const session = { device, address, mustChangePassword: isTemporary, origin };
-      const opened = await sessions.open(stores, user, session, factor);
+      const opened = await sessions.open(stores, user, session, secondFactor);
       return { ok: true, user, opened, isTemporary } as const;
     });
     return outcome.catch((error: unknown) => {

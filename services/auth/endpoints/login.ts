@@ -1,7 +1,7 @@
 import { HttpError, type Handler } from '@content-platform/chassis';
 import type { login as contract } from '@content-platform/contract';
 import type { AuthContext } from '../context.ts';
-import { mfaRequired } from '../mfa/second-factor.ts';
+import { beginMfaLogin } from '../mfa/second-factor.ts';
 import { isOutdated } from '../passwords/passwords.ts';
 import { matchPassword, type PasswordKind } from '../passwords/temporary-password.ts';
 import { toLogin } from '../replies.ts';
@@ -49,7 +49,7 @@ export function login(context: AuthContext): Handler<typeof contract> {
     if (kind === 'temporary' && !(await database.users.hasTemporaryPassword(userId, tempPasswordHash)))
       return refused('temporary password used or expired', user);
     const first = kind === 'own' ? { passwordHash: passwordHash! } : { tempPasswordHash: tempPasswordHash! };
-    throw await mfaRequired(database, { userId, first }, address);
+    throw await beginMfaLogin(database, { userId, first }, address);
   }
 
   /** Opens a session or returns a refusal. Does the same work for an unknown user as for a known one. */
@@ -76,7 +76,7 @@ export function login(context: AuthContext): Handler<typeof contract> {
     });
   }
 
-  /** Counts attempts that are refused without a check. `start` is a performance.now() time. */
+  /** Runs `work`, and counts attempts refused without a check (429, 503). `start` is a performance.now() time. */
   async function admit<T>(work: () => Promise<T>, start: number): Promise<T> {
     let admitted = false;
     try {

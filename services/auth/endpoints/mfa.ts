@@ -24,7 +24,7 @@ export function beginTotp({ database, totpKey }: AuthContext): Handler<typeof co
   return async ({ caller }) => {
     const user = await findCaller(database.users, caller);
     const secret = newTotpSecret();
-    if (!(await database.mfa.begin(user.id, encrypt(secret, totpKey, totpContext(user.id))))) {
+    if (!(await database.mfa.beginTotp(user.id, encrypt(secret, totpKey, totpContext(user.id))))) {
       throw new HttpError('mfa_enabled', 'A second factor is set up already. Remove it first.');
     }
     return { status: 201, body: encodeTotpSecret(secret, user.email) };
@@ -37,7 +37,7 @@ export function confirmTotp(context: AuthContext): Handler<typeof contract.confi
   return async ({ caller: { id }, body: { code }, address }) => {
     const { codes } = await throttleProof(context, id, address, () =>
       database.transaction(async ({ mfa, audit }) => {
-        const totp = await mfa.lock(id);
+        const totp = await mfa.lockTotp(id);
         if (totp?.confirmed) throw new HttpError('mfa_enabled', 'The second factor is set up already.');
         const step = totp && findTimeStep(decrypt(totp.encrypted, totpKey, totpContext(id)), code);
         if (step === undefined) return { ok: false, codes: [] };

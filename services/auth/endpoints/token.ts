@@ -14,7 +14,7 @@ function refreshToken({ sessions }: AuthContext): Grant {
   };
 }
 
-/** RFC 6749 §3.2. */
+/** Issues tokens with the grant that `grant_type` names (RFC 6749 §3.2). */
 export function token(context: AuthContext): Handler<typeof contract.token> {
   const grants: Record<contract.GrantType, Grant> = {
     client_credentials: clientCredentials(context),

@@ -45,7 +45,7 @@ async function removeAccess(stores: Stores, userId: number) {
   await stores.sessions.endAll(userId);
 }
 
-/** ASVS 5.0 6.4.6: an administrator starts a password reset but never learns the user's password. */
+/** Creates a password for one login, so that an administrator never learns the user's own (ASVS 5.0 6.4.6). */
 export function createTemporaryPassword({
   database,
   passwords,
@@ -58,7 +58,7 @@ export function createTemporaryPassword({
     const expires_at = await database.transaction(async (stores) => {
       const { users, sessions, audit } = stores;
       await lockUser(users, userId);
-      // Again, because a change of the caller that this transaction waited for may have ended the caller's sessions.
+      // Checked again: the transaction may have waited for another one that ended the caller's sessions.
       await requireRecentLogin(sessions, caller);
       const until = (await users.setTemporaryPassword(userId, hash, seconds)).toISOString();
       const by = { userId, actor: actorOf(caller), address };

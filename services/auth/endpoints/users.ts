@@ -47,8 +47,8 @@ export function createUser(context: AuthContext): Handler<typeof contract.create
   };
 }
 
-function lacksSome(roles: readonly contract.Role[], of: readonly contract.Role[]): boolean {
-  return of.some((role) => !roles.includes(role));
+function lacksSome(roles: readonly contract.Role[], expected: readonly contract.Role[]): boolean {
+  return expected.some((role) => !roles.includes(role));
 }
 
 /** Returns the change for the audit log, without names, which are personal data; empty if nothing changed. */
@@ -67,7 +67,7 @@ export function updateUser({ database }: AuthContext): Handler<typeof contract.u
     if (isSensitive) await requireRecentLogin(database.sessions, caller);
     const user = await database.transaction(async ({ users, passwordResets, sessions, audit }) => {
       const before = await lockUser(users, id);
-      // Again, because a change of the caller that this transaction waited for may have ended the caller's sessions.
+      // Checked again: the transaction may have waited for another one that ended the caller's sessions.
       if (isSensitive) await requireRecentLogin(sessions, caller);
       const { name = before.name, roles = before.roles, disabled = before.disabled } = body;
       const after = { ...before, name, roles, disabled };

@@ -20,7 +20,7 @@ const formDecode = (value: string) => decodeURIComponent(value.replaceAll('+', '
 
 function fromHeader(authorization: string) {
   const encoded = basic.exec(authorization)?.[1];
-  if (encoded === undefined) throw invalidClient('Authorization must be Basic here.');
+  if (encoded === undefined) throw invalidClient('Send id and secret in Authorization as Basic.');
   try {
     const pair = utf8.decode(Buffer.from(encoded, 'base64'));
     const colon = pair.indexOf(':');
@@ -48,6 +48,8 @@ export function readClientCredentials(
   return credentials;
 }
 
+type Credentials = ReturnType<typeof readClientCredentials>;
+
 /** Returns all scopes of the client if `requested` is missing or empty (RFC 6749 §3.1). */
 function grantedScopes(client: Client, requested: string | undefined): Scope[] {
   // A client of an earlier release may have other scopes.
@@ -59,7 +61,7 @@ function grantedScopes(client: Client, requested: string | undefined): Scope[] {
   throw new HttpError('invalid_scope', `The client has: ${allowed.join(' ') || 'no scopes'}.`);
 }
 
-/** RFC 6749 §4.4. Guesses of secrets are throttled like guesses of passwords, as §2.3.1 requires. */
+/** Issues tokens to machine clients (RFC 6749 §4.4). Throttles guesses of secrets like those of passwords (§2.3.1). */
 export function clientCredentials({ database, passwords, throttle, tokens, logger }: AuthContext): Grant {
   /** Returns undefined if the client was disabled or its secret was replaced since the check. */
   function issue(client: Client, scopes: readonly Scope[], address: string): Promise<string | undefined> {
@@ -72,7 +74,7 @@ export function clientCredentials({ database, passwords, throttle, tokens, logge
   }
 
   /** Returns a token or a refusal, whose `reason` goes to the log and the audit log, never to the client. */
-  async function grant(name: string, secret: string, requested: string | undefined, address: string) {
+  async function grant({ name, secret }: Credentials, requested: string | undefined, address: string) {
     const client = await database.clients.find(name);
     const valid = await passwords.verify(client?.secretHash, secret);
     if (!client) return { ok: false, reason: 'unknown client' } as const;
@@ -90,11 +92,9 @@ export function clientCredentials({ database, passwords, throttle, tokens, logge
     // PostgreSQL rejects some characters; a client with such a name cannot exist.
     const isKnown = async (network: string) =>
       clientName.test(name) && (await database.audit.isNetworkOfClient(name, network));
-    const { outcome, limited } = await passwords.limit(() =>
-      throttle.run({ account: `client:${name}`, address, isKnown }, () =>
-        grant(name, secret, body.scope, address),
-      ),
-    );
+    const attempt = { account: `client:${name}`, address, isKnown };
+    const check = () => grant({ name, secret }, body.scope, address);
+    const { outcome, limited } = await passwords.limit(() => throttle.run(attempt, check));
     if (outcome.ok) return { accessToken: outcome.accessToken, scopes: outcome.scopes };
     const { ok: _, ...details } = outcome;
     logger.info(details, 'a client was refused');

@@ -3,7 +3,7 @@ import { HttpError } from '@content-platform/chassis';
 import type { AuthContext } from '../context.ts';
 import { deviceName } from '../sessions/device-name.ts';
 import type { FoundCode } from '../identity/stores.ts';
-import { mfaRequired } from '../mfa/second-factor.ts';
+import { beginMfaLogin } from '../mfa/second-factor.ts';
 import { isToken, sha256 } from '../sessions/opaque-token.ts';
 import { scopesOf } from '../access-tokens.ts';
 import { invalidGrant } from '../sessions/sessions.ts';
@@ -25,7 +25,7 @@ async function dropSuborg({ users, audit }: Stores, user: User): Promise<void> {
 
 /** Exchanges the code of a login at the identity provider. A wrong verifier uses up the code. */
 export function identityCode({ database, sessions }: AuthContext): Grant {
-  /** Returns the grant, or the reason of a refusal: throwing would roll back what the refusal writes. */
+  /** Returns the grant, the reason of a refusal, or `mfa_required`: a throw would roll back what these two write. */
   async function redeem(stores: Stores, hash: Buffer, verifier: string, device: string, address: string) {
     const { users, identityCodes: codes, audit } = stores;
     const code = await codes.findAndLock(hash);
@@ -67,7 +67,7 @@ export function identityCode({ database, sessions }: AuthContext): Grant {
     const origin = { issuer, idToken, suborgs };
     if (user.hasMfa && !code.mfa) {
       await codes.markUsed(hash);
-      return mfaRequired(stores, { userId, first: { origin } }, address);
+      return beginMfaLogin(stores, { userId, first: { origin } }, address);
     }
     const opened = await sessions.open(stores, user, { device, address, mustChangePassword: false, origin });
     await codes.markUsed(hash, opened.sessionId);

@@ -97,7 +97,6 @@ test.each([
   ['login_required', 'access_denied'],
   ['consent_required', 'access_denied'],
   ['temporarily_unavailable', 'identity_unavailable'],
-  ['unauthorized_client', 'identity_unavailable'],
   ['"><script>', 'identity_unavailable'],
 ])('converts the error %s to %s', async (error, code) => {
   expect(await outcome({ error })).toBe(code);

@@ -54,7 +54,7 @@ function fail(error: unknown): never {
 function checkIssuer(configuration: Configuration, iss: string | undefined): void {
   const { issuer, authorization_response_iss_parameter_supported: named } = configuration.serverMetadata();
   if (iss === issuer || (iss === undefined && !named)) return;
-  throw new IdentityFailure('identity_issuer_mismatch', `the answer names ${iss ?? 'no issuer'}`);
+  throw new IdentityFailure('identity_issuer_mismatch', `the response names ${iss ?? 'no issuer'}`);
 }
 
 /**
@@ -67,20 +67,20 @@ export function mergeClaims(idToken: IDToken, userInfo: UserInfoResponse): IDTok
   return { ...userInfo, ...idToken, email, email_verified } as IDToken;
 }
 
-/** Returns the claims about the user. openid-client checks the ID token (OpenID Connect Core §3.1.3.7). */
+/** Exchanges the code for the ID token, which openid-client checks, and claims. Rejects with IdentityFailure. */
 export async function exchangeCode(
   configuration: Configuration,
   redirectUri: string,
-  answer: CallbackResponse,
+  response: CallbackResponse,
   login: Pick<IdentityLogin, 'nonce' | 'codeVerifier'>,
 ): Promise<{ idToken: string; claims: IDToken }> {
-  checkIssuer(configuration, answer.iss);
+  checkIssuer(configuration, response.iss);
   const callback = new URL(redirectUri);
-  for (const [name, value] of Object.entries(answer)) {
+  for (const [name, value] of Object.entries(response)) {
     if (value !== undefined) callback.searchParams.set(name, value);
   }
   const tokens = await authorizationCodeGrant(configuration, callback, {
-    expectedState: answer.state,
+    expectedState: response.state,
     expectedNonce: login.nonce,
     pkceCodeVerifier: login.codeVerifier,
     idTokenExpected: true,

@@ -24,8 +24,6 @@ const claims = z
 
 export type LogoutToken = z.infer<typeof claims>;
 
-type KeySet = ReturnType<typeof createRemoteJWKSet>;
-
 /** Whether the key set could not be read; any other error is the token's fault. */
 function isUnavailable(error: unknown): boolean {
   return (
@@ -39,9 +37,9 @@ function isUnavailable(error: unknown): boolean {
 
 /** Checks logout tokens (OpenID Connect Back-Channel Logout 1.0 §2.6). Rejects with IdentityFailure. */
 export function createLogoutTokens(provider: ReturnType<typeof createProvider>, clientId?: string) {
-  let keySet: { uri: string; keys: KeySet } | undefined;
+  let keySet: { uri: string; keys: ReturnType<typeof createRemoteJWKSet> } | undefined;
 
-  function keysAt(uri: string): KeySet {
+  function keysAt(uri: string) {
     if (keySet?.uri !== uri) {
       keySet = { uri, keys: createRemoteJWKSet(new URL(uri), { timeoutDuration: fetchTimeoutMs }) };
     }
@@ -49,12 +47,13 @@ export function createLogoutTokens(provider: ReturnType<typeof createProvider>, 
   }
 
   return async (token: string): Promise<LogoutToken> => {
-    const { issuer, jwks_uri: uri } = (await provider.configuration()).serverMetadata();
+    const metadata = (await provider.configuration()).serverMetadata();
+    const { issuer, jwks_uri: uri } = metadata;
     try {
       const { payload, protectedHeader } = await jwtVerify(token, keysAt(uri!), {
         issuer,
         audience: clientId!,
-        algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
+        algorithms: metadata.id_token_signing_alg_values_supported ?? ['RS256'],
         maxTokenAge: maxAgeSeconds,
         clockTolerance: toleranceSeconds,
         requiredClaims: ['exp'],

@@ -2,7 +2,6 @@ import {
   allowInsecureRequests,
   buildAuthorizationUrl,
   type ClientAuth,
-  ClientSecretBasic,
   ClientSecretPost,
   type Configuration,
   discovery,
@@ -19,11 +18,13 @@ const pauseMs = 2_000;
 
 /** Uses Basic, which every server with client secrets supports (RFC 6749 §2.3.1), unless the metadata excludes it. */
 function authenticate(secret: string): ClientAuth {
-  const basic = ClientSecretBasic(secret);
   const post = ClientSecretPost(secret);
-  return (server, ...rest) => {
+  return (server, client, body, headers) => {
     const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
-    return (methods.includes('client_secret_basic') ? basic : post)(server, ...rest);
+    if (!methods.includes('client_secret_basic')) return post(server, client, body, headers);
+    // The library would also encode `-._~`, which GitLab and Authentik do not decode.
+    const pair = `${encodeURIComponent(client.client_id)}:${encodeURIComponent(secret)}`;
+    headers.set('Authorization', `Basic ${btoa(pair)}`);
   };
 }
 

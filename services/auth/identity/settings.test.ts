@@ -76,7 +76,7 @@ test.each(['https://platform.example.com', 'http://127.0.0.1:8080', 'http://loca
 
 test('refuses a PUBLIC_URL with http outside of this machine only if the provider is configured', () => {
   expect(() => read({ ...three, PUBLIC_URL: unsafe })).toThrow(
-    `PUBLIC_URL must be an https URL (http on loopback) where people log in at an identity service, not "${unsafe}"`,
+    `PUBLIC_URL must be an https URL (http on loopback) where people log in at an identity provider, not "${unsafe}"`,
   );
   expect(read({ PUBLIC_URL: unsafe }).provider).toBeUndefined();
 });

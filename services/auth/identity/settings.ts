@@ -59,7 +59,7 @@ export const identityConfig = {
     .string()
     .min(1)
     .default('suborgs')
-    .describe('Claim of the ID token that lists the parts of the organization that a user may choose'),
+    .describe('Claim of the ID token that lists the parts of the organisation that a user may choose'),
 };
 
 export interface ProviderSettings {
@@ -74,7 +74,7 @@ export type IdentitySettings = ReturnType<typeof identitySettings>;
 function checkPublicUrl(publicUrl: string): void {
   if (new URL(publicUrl).protocol === 'https:' || isLoopback(publicUrl)) return;
   throw new ConfigError(
-    `PUBLIC_URL must be an https URL (http on loopback) where people log in at an identity service, not ${JSON.stringify(publicUrl)}`,
+    `PUBLIC_URL must be an https URL (http on loopback) where people log in at an identity provider, not ${JSON.stringify(publicUrl)}`,
   );
 }
 

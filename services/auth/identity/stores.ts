@@ -43,8 +43,7 @@ export function createIdentityStore(query: Database['query']) {
 
     /** Stores the email of a login, and whether the provider verified it. */
     updateEmail({ issuer, subject, email, emailVerified }: Person) {
-      const text =
-        'UPDATE auth.identity SET email = $3, email_verified = $4 WHERE issuer = $1 AND subject = $2';
+      const text = `UPDATE auth.identity SET email = $3, email_verified = $4 WHERE issuer = $1 AND subject = $2`;
       return run('note_identity_email', text, [issuer, subject, email ?? null, emailVerified]);
     },
 
@@ -85,11 +84,11 @@ export const loginSeconds = 600;
 export interface IdentityLogin {
   browserHash: Buffer;
   nonce: string;
-  /** Our verifier, sent to the identity provider. */
+  /** PKCE verifier of the platform, for the code of the identity provider. */
   codeVerifier: string;
   returnTo: string;
   clientState: string;
-  /** The client's challenge, for our code. */
+  /** PKCE challenge of the app, for the code of the platform (`IdentityCode`). */
   codeChallenge: string;
 }
 
@@ -123,7 +122,7 @@ const codeSeconds = 60;
 
 interface IdentityCode extends SessionOrigin {
   userId: number;
-  /** The client's challenge (RFC 7636). */
+  /** PKCE challenge of the app (RFC 7636). */
   codeChallenge: string;
   /** Whether the provider checked a second factor. */
   mfa: boolean;

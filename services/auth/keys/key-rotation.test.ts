@@ -10,7 +10,7 @@ import {
   signingKeyTimes,
 } from './key-rotation.ts';
 import { loadSecret } from './secret-store.ts';
-import { retentionSeconds } from '../access-tokens.ts';
+import { maxTokenSeconds } from '../access-tokens.ts';
 import { loadSigningKeys, type SigningKeys } from './signing-keys.ts';
 import { keySecret, openAuthService } from '../testing/start-auth.ts';
 import { retention } from '../retention.ts';
@@ -74,7 +74,7 @@ test('publishes a new key immediately, signs with it later, and deletes the old 
   expect(replaced).toBe(first);
   const { ahead } = signingKeyTimes;
   expect(Math.abs(signsFrom.getTime() - Date.now() - ahead * 1000)).toBeLessThan(30_000);
-  expect(publishedUntil.getTime() - signsFrom.getTime()).toBe(retentionSeconds * 1000);
+  expect(publishedUntil.getTime() - signsFrom.getTime()).toBe(maxTokenSeconds * 1000);
   for (const keys of processes) {
     await until('it is published', () => published(keys).includes(kid));
     expect(keys.current.kid).toBe(first);
@@ -87,7 +87,7 @@ test('publishes a new key immediately, signs with it later, and deletes the old 
     expect(await keys.get(first)).toBeDefined();
   }
   await stores.signingKeys.deleteExpired();
-  await pass(retentionSeconds);
+  await pass(maxTokenSeconds);
   for (const keys of processes) {
     await until('the old one is gone', () => published(keys).length === 1);
     expect(keys.current.kid).toBe(kid);
@@ -109,7 +109,7 @@ test('a process switches keys on time, not at the next reading', async () => {
 
 test('publishes a key before verifiers refresh their copies, and keeps it longer than its tokens live', () => {
   expect(signingKeyTimes.ahead).toBeGreaterThan(300 + signingKeyTimes.reload);
-  expect(retentionSeconds).toBeGreaterThan(900);
+  expect(maxTokenSeconds).toBeGreaterThan(900);
 });
 
 test('creates no second key while one waits, even for concurrent calls', async () => {
@@ -224,7 +224,7 @@ test('a process with the old secret signs with its loaded keys, and logs once th
   await until('it publishes the new one', () => published(keys).length === 2);
   expect(keys.current.kid).toBe(kid);
   // Verifiers would refuse tokens that this process signs after that time.
-  await pass(retentionSeconds);
+  await pass(maxTokenSeconds);
   await until('its own one is gone', () => published(keys).length === 1);
   expect(() => keys.current).toThrow('Access tokens cannot be issued now. Retry later.');
   expect(log).toEqual([expect.stringContaining('restarted with the new secret')]);

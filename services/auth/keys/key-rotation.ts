@@ -2,7 +2,7 @@ import { createPrivateKey, generateKeyPair } from 'node:crypto';
 import { promisify } from 'node:util';
 import { calculateJwkThumbprint } from 'jose';
 import { ConfigError } from '@content-platform/chassis';
-import { retentionSeconds } from '../access-tokens.ts';
+import { maxTokenSeconds } from '../access-tokens.ts';
 import { byCommand } from '../administration.ts';
 import type { AuthDatabase } from '../stores.ts';
 import { seal, unseal } from './sealing.ts';
@@ -80,7 +80,7 @@ export async function rotateSigningKey(
     const signsFrom = await signingKeys.add(key, signingKeyTimes.ahead);
     const { kid } = key.publicJwk;
     await audit.add({ ...byCommand, event: 'signing_key_rotated', details: { kid, signs_from: signsFrom } });
-    const publishedUntil = new Date(signsFrom.getTime() + retentionSeconds * 1000);
+    const publishedUntil = new Date(signsFrom.getTime() + maxTokenSeconds * 1000);
     return { kid, signsFrom, replaced: newest.kid, publishedUntil };
   });
 }

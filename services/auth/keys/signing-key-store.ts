@@ -1,6 +1,6 @@
 import { statements, type Database } from '@content-platform/chassis';
 import type { jwks, Reply } from '@content-platform/contract';
-import { retentionSeconds } from '../access-tokens.ts';
+import { maxTokenSeconds } from '../access-tokens.ts';
 
 export interface NewSigningKey {
   /** The published public key (RFC 7517). */
@@ -32,13 +32,13 @@ export function createSigningKeyStore(query: Database['query']) {
       const text = `SELECT kid, public_jwk AS "publicJwk", sealed_private_key AS sealed,
                       extract(epoch FROM signs_from - clock_timestamp())::float8 * 1000 AS "signsIn"
                     FROM auth.signing_key AS key WHERE NOT ${retired} ORDER BY signs_from DESC`;
-      return rows<StoredSigningKey>('list_signing_keys', text, [retentionSeconds]);
+      return rows<StoredSigningKey>('list_signing_keys', text, [maxTokenSeconds]);
     },
 
     /** Returns the kids of the keys that are not retired. */
     async listKids(): Promise<string[]> {
       const text = `SELECT kid FROM auth.signing_key AS key WHERE NOT ${retired} ORDER BY kid`;
-      return (await rows<{ kid: string }>('list_kids', text, [retentionSeconds])).map(({ kid }) => kid);
+      return (await rows<{ kid: string }>('list_kids', text, [maxTokenSeconds])).map(({ kid }) => kid);
     },
 
     /** Stores a key, which is published immediately. Returns the time from which it signs. */
@@ -54,6 +54,6 @@ export function createSigningKeyStore(query: Database['query']) {
 
     /** Deletes the retired keys. */
     deleteExpired: () =>
-      run('delete_signing_keys', `DELETE FROM auth.signing_key AS key WHERE ${retired}`, [retentionSeconds]),
+      run('delete_signing_keys', `DELETE FROM auth.signing_key AS key WHERE ${retired}`, [maxTokenSeconds]),
   };
 }

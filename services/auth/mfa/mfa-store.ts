@@ -23,7 +23,7 @@ export function createMfaStore(query: Database['query']) {
   const { first, affects, run } = statements(query);
   return {
     /** Stores a secret that is not confirmed yet; returns false if the user has a confirmed one. */
-    begin(userId: number, encrypted: Buffer) {
+    beginTotp(userId: number, encrypted: Buffer) {
       const text = `INSERT INTO auth.totp (user_id, encrypted_secret) VALUES ($1, $2)
                     ON CONFLICT (user_id) DO UPDATE SET encrypted_secret = excluded.encrypted_secret
                     WHERE totp.confirmed_at IS NULL`;
@@ -31,7 +31,7 @@ export function createMfaStore(query: Database['query']) {
     },
 
     /** Returns the user's secret and locks it until the transaction ends. */
-    lock(userId: number) {
+    lockTotp(userId: number) {
       const text = `SELECT encrypted_secret AS encrypted, confirmed_at IS NOT NULL AS confirmed,
                       last_step::float8 AS "lastStep"
                     FROM auth.totp WHERE user_id = $1 FOR UPDATE`;

@@ -15,8 +15,7 @@ const totpOptions = { issuer: 'Content platform', algorithm: 'SHA1', digits: 6, 
 /** Returns a random secret of 160 bits (RFC 4226 §4). */
 export const newTotpSecret = () => randomBytes(20);
 
-const secretOf = (bytes: Buffer) =>
-  new Secret({ buffer: bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length) });
+const secretOf = (bytes: Buffer) => new Secret({ buffer: Uint8Array.from(bytes).buffer });
 
 /** Returns the secret in base32, and the URI for a QR code. */
 export function encodeTotpSecret(secret: Buffer, email: string): { secret: string; uri: string } {
@@ -53,7 +52,7 @@ export async function acceptProof(
 ): Promise<boolean> {
   // The deletion of a user or of a second factor locks in this order too.
   await users.lock(userId);
-  const totp = await mfa.lock(userId);
+  const totp = await mfa.lockTotp(userId);
   if (!totp?.confirmed) return false;
   if (proof.code === undefined) {
     const code = normalizeCode(proof.recovery_code ?? '');
@@ -89,8 +88,8 @@ export async function throttleProof<T extends { ok: boolean }>(
   return outcome;
 }
 
-/** Stores a login whose first factor was checked. Returns the error that asks the client for the second factor. */
-export async function mfaRequired(
+/** Stores a login whose first factor was checked. Returns the 401 `mfa_required`: throw it after the commit. */
+export async function beginMfaLogin(
   stores: Pick<Stores, 'mfa' | 'audit'>,
   login: PendingLogin,
   address: string,

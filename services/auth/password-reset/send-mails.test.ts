@@ -1,8 +1,8 @@
 import { afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
-import { startSilentServer } from '@content-platform/chassis/testing/silent-server.ts';
 import { type MailServer, startMailServer, tokenIn } from '../../../test/support/mail-server.ts';
 import { freeRow } from '../../../test/support/ports.ts';
+import { startTcpServer } from '../../../test/support/tcp-server.ts';
 import { until, within } from '../../../test/support/wait.ts';
 import { password, useAuth } from '../testing/start-auth.ts';
 
@@ -98,7 +98,7 @@ test('a mail is abandoned when its token expires before another attempt', async 
 });
 
 test('a server that does not reply delays a mail', async () => {
-  const silent = await startSilentServer();
+  const silent = await startTcpServer();
   await forgot();
   send(silent.port, { waitMs: 1_000 });
   const line = await until('an attempt fails', () => logged('it will be retried')[0]);
@@ -110,11 +110,11 @@ test('a server that does not reply delays a mail', async () => {
 });
 
 test('a process that stops does not wait for the server, and another process sends the mail', async () => {
-  const silent = await startSilentServer();
+  const silent = await startTcpServer();
   stops.push(silent.close);
   await forgot();
   const stop = auth.sendMails(silent.port, { pauseSeconds: 0.05 });
-  await until('it is connected', () => silent.accepted() > 0);
+  await until('it is connected', () => silent.connections() > 0);
   await within('the end of the attempt', stop(), 5_000);
   expect(await isFinished()).toBe(false);
   const server = await serve();

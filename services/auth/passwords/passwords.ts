@@ -36,7 +36,7 @@ export function createPasswords() {
   const hashing = createSemaphore(maxRunning, maxWaiting);
   const admitted = createSemaphore(maxRunning + maxWaiting, 0);
   return {
-    /** Runs `work`, which looks up and verifies a hash. A refused call does neither. */
+    /** Runs `work`, which looks up and verifies a hash. Under overload it throws 503 before `work` queries anything. */
     limit: <T>(work: () => Promise<T>) => admitted.run(work),
     /** Returns the argon2id hash of the NFC form with the parameters above, as a PHC string. */
     hash: (password: string) => hashing.run(() => argon2.hash(password.normalize('NFC'), parameters)),

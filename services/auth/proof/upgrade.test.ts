@@ -1,38 +1,19 @@
 // Upgrades auth from an earlier release without downtime, and rolls the upgrade back.
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { rmSync } from 'node:fs';
+import { expect, test } from '@jest/globals';
 import { createLogger, prepareDatabases } from '@content-platform/chassis';
 import { ROOT } from '../../../deploy/local/config.ts';
 import { withDatabase } from '../../../test/support/connections.ts';
-import { startRelease, unpackRelease } from '../../../test/support/releases.ts';
+import { startRelease, useEarlierRelease } from '../../../test/support/releases.ts';
 import { startProgram } from '../../../test/support/programs.ts';
-import { stack } from '../../../test/support/stack.ts';
-import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
 import { until } from '../../../test/support/wait.ts';
 import { verifyAudit } from '../commands/verify-audit.ts';
 import { keySecret, password, runCommand as runAdmin } from '../testing/start-auth.ts';
 
-const role = `test_auth_${process.pid}`;
 const email = 'ann@example.com';
+const release = useEarlierRelease('auth');
 
-let folder: string;
-let own: TestDatabase;
-let roleUrl: string;
-
-beforeAll(async () => {
-  folder = await unpackRelease('eb38bc0');
-  own = await createTestDatabase();
-  roleUrl = Object.assign(new URL(own.url), { username: role, password: 'a-password-of-the-role' }).href;
-});
-afterAll(async () => {
-  await runSql(`DROP OWNED BY ${role}`);
-  await own.drop();
-  await runSql(`DROP ROLE ${role}`, stack().postgres);
-  rmSync(folder, { recursive: true });
-});
-
-function runSql(text: string, url = own.url) {
-  return withDatabase(url, (client) => client.query<Record<string, unknown>>(text));
+function runSql(text: string) {
+  return withDatabase(release.url, (client) => client.query<Record<string, unknown>>(text));
 }
 
 function start(root: string, databaseUrl: string) {
@@ -85,10 +66,11 @@ function startTraffic(processes: Auth[]) {
 }
 
 test('logins and sessions work during an upgrade, and after its rollback', async () => {
-  const processes = await Promise.all([start(folder, own.url), start(folder, own.url)]);
+  const { folder, url, roleUrl } = release;
+  const processes = await Promise.all([start(folder, url), start(folder, url)]);
   const admin = startProgram('services/auth/admin.ts', {
     args: ['create-user', '--email', email, '--name', 'Ann'],
-    env: { DATABASE_URL: own.url },
+    env: { DATABASE_URL: url },
     input: `${password}\n`,
     root: folder,
   });
@@ -98,7 +80,7 @@ test('logins and sessions work during an upgrade, and after its rollback', async
 
   const traffic = startTraffic(processes);
   await traffic.more(20);
-  await prepareDatabases('auth', { platform: own.url, roleUrl, logger: createLogger('auth', 'warn') });
+  await prepareDatabases('auth', { platform: url, roleUrl, logger: createLogger('auth', 'warn') });
   await traffic.more(20);
   const [old, other] = processes as [Auth, Auth];
   processes.push(await start(ROOT, roleUrl), await start(ROOT, roleUrl));
@@ -109,7 +91,7 @@ test('logins and sessions work during an upgrade, and after its rollback', async
   await traffic.more(40);
 
   // After the rollback, the earlier release works on the new schema.
-  processes.push(await start(folder, own.url));
+  processes.push(await start(folder, url));
   await traffic.more(40);
   const [first, second] = processes.splice(0, 2) as [Auth, Auth];
   await traffic.more(1);

@@ -1,5 +1,5 @@
 import { deleteExpired, statements, type Database, type RevocationPage } from '@content-platform/chassis';
-import { retentionSeconds } from '../access-tokens.ts';
+import { maxTokenSeconds } from '../access-tokens.ts';
 
 interface Row {
   id: number;
@@ -32,7 +32,7 @@ export function createRevocationStore(query: Database['query']) {
                     WHERE id > $1 AND at > now() - make_interval(secs => $2)
                       OR id = (SELECT max(id) FROM auth.revocation)
                     ORDER BY revocation.id`;
-      const found = await rows<Row>('list_revocations', text, [after, retentionSeconds]);
+      const found = await rows<Row>('list_revocations', text, [after, maxTokenSeconds]);
       const revocations = found
         .filter(({ id }) => id > after)
         .map(({ id, session, client, issued_until }) =>

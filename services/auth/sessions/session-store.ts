@@ -77,11 +77,11 @@ export function createSessionStore(query: Database['query']) {
   const liveSession = 'user_id = $1 AND id = $2 AND ended_at IS NULL AND ends_at > now()';
 
   /**
-   * Ends the users' sessions that match `condition`: $1 is the user ids, `values` begin at $2. Locks all of them before
-   * it locks the revocations. Returns false if no session matched.
+   * Ends the users' sessions that match `condition`: $1 is the user ids, `values` begin at $2. Deletes their ID tokens.
+   * Locks all of them before it locks the revocations. Returns false if no session matched.
    */
   async function end(userIds: number | readonly number[], condition: string, ...values: unknown[]) {
-    const text = `UPDATE auth.session SET ended_at = now()
+    const text = `UPDATE auth.session SET ended_at = now(), id_token = left(id_token, 0)
                   WHERE user_id = ANY ($1) AND ended_at IS NULL AND ${condition} RETURNING id::float8 AS id`;
     const ended = await rows<{ id: number }>('end_sessions', text, [[userIds].flat(), ...values]);
     await revocations.add({ sessions: ended.map(({ id }) => id) });
@@ -89,8 +89,8 @@ export function createSessionStore(query: Database['query']) {
   }
 
   return {
-    /** Opens a session with its first refresh token and returns its id. Call it in a transaction. */
-    async open(session: NewSession, refreshTokenHash: Buffer): Promise<number> {
+    /** Stores a session with its first refresh token; returns its id. Ends surplus ones. Call it in a transaction. */
+    async add(session: NewSession, refreshTokenHash: Buffer): Promise<number> {
       const { userId, device, address, mustChangePassword, endsAt = null } = session;
       const origin: Partial<SessionOrigin> = session.origin ?? {};
       const { issuer = null, idToken = null, suborgs = null } = origin;
@@ -182,7 +182,7 @@ export function createSessionStore(query: Database['query']) {
     isLive: (userId: number, id: number) =>
       affects('find_live_session', `SELECT FROM auth.session WHERE ${liveSession}`, [userId, id]),
 
-    /** Returns whether the session is live and proved the identity of its user in the last 15 minutes. */
+    /** Returns whether the session is live and its user logged in or reauthenticated in the last 15 minutes. */
     isRecent(userId: number, id: number) {
       const text = `SELECT FROM auth.session WHERE ${liveSession}
                       AND greatest(created_at, reauthenticated_at) > now() - make_interval(secs => $3)`;
@@ -199,7 +199,7 @@ export function createSessionStore(query: Database['query']) {
     async endAllUsers(): Promise<number> {
       // For services that keep data of a session. Dated back, so that services that only check tokens skip the rows.
       // Locks the revocations after all sessions, as `end` does.
-      const text = `WITH ended AS (UPDATE auth.session SET ended_at = now() WHERE id = ANY (ARRAY(
+      const text = `WITH ended AS (UPDATE auth.session SET ended_at = now(), id_token = left(id_token, 0) WHERE id = ANY (ARRAY(
                       SELECT id FROM auth.session WHERE ended_at IS NULL AND ends_at > now() LIMIT 10000 FOR UPDATE))
                       RETURNING id),
                     locked AS (SELECT pg_advisory_xact_lock(hashtext('auth.revocation') + 0 * count(*)) FROM ended)
@@ -231,7 +231,8 @@ export function createSessionStore(query: Database['query']) {
     async usersOfIdentitySession(issuer: string, sid: string | undefined): Promise<number[]> {
       const text = `SELECT user_id::float8 AS id, NULL AS "idToken" FROM auth.session
                     WHERE identity_issuer = $1 AND identity_sid = $2 AND ended_at IS NULL
-                    UNION SELECT user_id::float8, id_token FROM auth.identity_code WHERE issuer = $1 AND used_at IS NULL
+                    UNION SELECT user_id::float8, id_token FROM auth.identity_code
+                    WHERE issuer = $1 AND used_at IS NULL AND created_at > now() - interval '5 minutes'
                     UNION SELECT user_id::float8, id_token FROM auth.mfa_login WHERE identity_issuer = $1`;
       type Row = { id: number; idToken: string | null };
       const found = await rows<Row>('find_identity_sessions', text, [issuer, sid ?? null]);
@@ -253,11 +254,17 @@ export function createSessionStore(query: Database['query']) {
     async deleteExpired(): Promise<void> {
       const replaced = `replaced_at < now() - interval '1 day' AND ${deletable}`;
       await deleteExpired(query, 'delete_replaced_tokens', 'auth.refresh_token', replaced);
-      const over = `${overSince} < now() - make_interval(days => $1)`;
-      // Tokens first: a session can have thousands, which its deletion would otherwise delete in one statement.
-      const tokens = `session_id IN (SELECT id FROM auth.session WHERE ${over})`;
-      await deleteExpired(query, 'delete_refresh_tokens', 'auth.refresh_token', tokens, [lifetimeDays.idle]);
-      await deleteExpired(query, 'delete_sessions', 'auth.session', over, [lifetimeDays.idle]);
+      // For 1,000 sessions at a time: a month after `endAllUsers`, a search in millions takes too long. Tokens
+      // first: a session can have thousands, which its deletion would otherwise delete in one statement.
+      const oldest = `SELECT id FROM auth.session WHERE ${overSince} < now() - make_interval(days => $1)
+                      ORDER BY ${overSince} LIMIT 1000`;
+      const tokens = `session_id IN (${oldest})`;
+      const remove = `DELETE FROM auth.session WHERE id = ANY (ARRAY(${oldest} FOR UPDATE SKIP LOCKED))`;
+      do
+        await deleteExpired(query, 'delete_refresh_tokens', 'auth.refresh_token', tokens, [
+          lifetimeDays.idle,
+        ]);
+      while ((await query('delete_sessions', remove, [lifetimeDays.idle])).rowCount === 1_000);
     },
   };
 }

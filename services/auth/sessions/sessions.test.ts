@@ -154,7 +154,7 @@ test('the 101st session ends the least recently used one', async () => {
   const { id: userId, email, refreshToken, sessionId } = await auth.person();
   await auth.stores.transaction(async ({ sessions }) => {
     const session = { userId, device: '', address: '::1', mustChangePassword: false };
-    for (let n = 0; n < 99; n += 1) await sessions.open(session, Buffer.from(`${userId} ${n}`));
+    for (let n = 0; n < 99; n += 1) await sessions.add(session, Buffer.from(`${userId} ${n}`));
   });
   // The oldest session is now used more recently than the 99 others.
   await auth.refresh(refreshToken);

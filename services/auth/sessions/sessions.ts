@@ -11,9 +11,9 @@ type Reason = 'expired' | 'revoked' | 'reused' | 'unknown';
 
 type Login = Omit<NewSession, 'userId' | 'endsAt'>;
 
-/** RFC 6749 §5.2. The reason tells a client whether to ask for a login or to warn the user of a theft. */
+/** Returns the 400 of RFC 6749 §5.2. By `reason`, apps decide whether to also warn the user of a theft. */
 export function invalidGrant(reason: Reason): HttpError<'invalid_grant'> {
-  return new HttpError('invalid_grant', 'The refresh token or code is not valid.', {
+  return new HttpError('invalid_grant', 'The refresh token or code is not valid. Log in again.', {
     details: [{ path: 'reason', message: reason }],
   });
 }
@@ -57,15 +57,15 @@ export function createSessions(
 
   return {
     /** Opens a session and records the login. Call it in the transaction of the login, which has locked the user. */
-    async open({ sessions, audit }: Stores, user: User, login: Login, factor?: string) {
+    async open({ sessions, audit }: Stores, user: User, login: Login, secondFactor?: string) {
       const { device, address, mustChangePassword, origin } = login;
       const refreshToken = randomToken();
       const endsAt = mustChangePassword ? user.tempPasswordExpiresAt! : undefined;
-      const sessionId = await sessions.open({ ...login, userId: user.id, endsAt }, sha256(refreshToken));
+      const sessionId = await sessions.add({ ...login, userId: user.id, endsAt }, sha256(refreshToken));
       const details = {
         session: sessionId,
         device,
-        ...(factor && { factor }),
+        ...(secondFactor && { factor: secondFactor }),
         ...(mustChangePassword && { password: 'temporary' }),
         ...(origin && { identity: origin.issuer }),
       };

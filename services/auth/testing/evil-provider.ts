@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import jwt from 'jsonwebtoken';
-import { client, listen } from '../../../test/support/identity.ts';
+import { startHttpServer } from '../../../test/support/http-server.ts';
+import { client } from '../../../test/support/identity.ts';
 
 const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const json = (response: ServerResponse, status: number, body: unknown) =>
@@ -34,30 +35,33 @@ export async function startEvilProvider(evil = asItShouldBe()) {
     return jwt.sign(Object.fromEntries(told), evil.key, options);
   }
 
-  const { address: issuer, close } = await listen((address) => (request, response) => {
+  const { origin: issuer, close } = await startHttpServer((request, response) => {
     const path = request.url ?? '';
     evil.asked.push(path);
     const usual: Record<string, () => unknown> = {
       '/.well-known/openid-configuration': () => ({
-        issuer: address,
-        authorization_endpoint: `${address}/authorize`,
-        token_endpoint: `${address}/token`,
-        userinfo_endpoint: `${address}/userinfo`,
-        jwks_uri: `${address}/jwks`,
-        id_token_signing_alg_values_supported: ['RS256'],
+        issuer,
+        authorization_endpoint: `${issuer}/authorize`,
+        token_endpoint: `${issuer}/token`,
+        userinfo_endpoint: `${issuer}/userinfo`,
+        jwks_uri: `${issuer}/jwks`,
+        id_token_signing_alg_values_supported: ['RS256', 'RS512'],
         ...evil.metadata,
       }),
       '/jwks': () => ({
-        keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'one', use: 'sig', alg: 'RS256' }],
+        keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'one', use: 'sig' }],
       }),
       '/token': () => ({
         access_token: 'opaque',
         token_type: 'Bearer',
-        id_token: evil.idToken ?? sign(address),
+        id_token: evil.idToken ?? sign(issuer),
       }),
       '/userinfo': () => evil.userinfo,
     };
     if (evil.answers[path]) return evil.answers[path](response);
+    // Like GitLab, it does not decode id and secret.
+    const basic = Buffer.from(request.headers.authorization?.slice(6) ?? '', 'base64');
+    if (path === '/token' && !basic.includes(':a-secret')) return json(response, 401, {});
     const answer = usual[path]?.();
     return json(response, answer ? 200 : 404, answer ?? {});
   });

@@ -21,7 +21,7 @@ export const person = (subject: string, more: Partial<Person> = {}): Person => (
 
 type Options = Partial<IdentitySettings> & { people?: readonly Person[]; issuer?: string };
 
-/** Starts the service with a real identity service, or with the given one. */
+/** Starts auth with a real identity provider, or with the one at `issuer`. */
 export async function startIdentityService({ people = [], ...settings }: Options) {
   const own = settings.issuer ? undefined : await startIdentityProvider(publicUrl + callbackPath, people);
   const issuer = own?.issuer ?? settings.issuer!;

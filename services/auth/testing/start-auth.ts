@@ -130,7 +130,7 @@ export async function startAuth({
       audit: stores.audit,
       serviceSecrets: [`devices:${devicesSecret}`],
       issueToken: tokens.forService,
-      tokens: verifier,
+      verifier,
       logger,
     },
     /** The number of failed logins that were delayed to the common duration. */

@@ -1,15 +1,13 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { EventEmitter } from 'node:events';
 import { createLogger } from '../logger.ts';
 import { createRedis, type RedisClient } from '../redis.ts';
+import { calledAfterEach } from '../../../test/support/called-after-each.ts';
 import { startCluster } from '../../../test/support/redis-cluster.ts';
 import { startReplication } from '../../../test/support/redis-replication.ts';
 import { until } from '../../../test/support/wait.ts';
 
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
+const closing = calledAfterEach();
 
 async function openCluster() {
   const cluster = await startCluster({ replicas: 0 });
@@ -68,21 +66,21 @@ test('in a cluster sends each key to its node, also after its slot has moved', a
 
 test('in a cluster an unavailable primary fails the commands of its own keys immediately, and no others', async () => {
   const { cluster, redis } = await openCluster();
-  const [away, ...others] = cluster.primaries;
-  await away!.kill();
+  const [stopped, ...others] = cluster.primaries;
+  await stopped!.kill();
   const keys = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
   const slots = await Promise.all(keys.map((key) => others[0]!.admin.cluster('KEYSLOT', key)));
-  const isAway = (slot: unknown) => Number(slot) < 5461;
-  expect(new Set(slots.map(isAway)).size).toBe(2);
+  const isOnStopped = (slot: unknown) => Number(slot) < 5461;
+  expect(new Set(slots.map(isOnStopped)).size).toBe(2);
   for (const [index, key] of keys.entries()) {
-    if (isAway(slots[index])) {
+    if (isOnStopped(slots[index])) {
       const began = performance.now();
       await expect(redis.set(key, 1)).rejects.toThrow();
       expect(performance.now() - began).toBeLessThan(5_000);
     } else await until('it is written', () => redis.set(key, 1));
   }
 
-  await away!.restart();
+  await stopped!.restart();
   await until('it is used again', async () => (await redis.set('b', 2)) === 'OK');
 });
 

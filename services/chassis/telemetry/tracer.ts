@@ -44,26 +44,23 @@ function typeOf(error: unknown): string {
   return String(code ?? name ?? '_OTHER');
 }
 
+/** A span of this process, or the id of a span of another process. */
+type Parent = RecordedSpan | string | undefined;
+
 /** A class, because creating spans with closures took several times as long. */
 export class RecordedSpan implements Span {
   readonly trace: LocalTrace;
-  /** A span of this process, or the id of a span of another process. */
-  readonly parent: RecordedSpan | string | undefined;
+  readonly parent: Parent;
   readonly options: SpanOptions;
-  /** On the process's monotonic clock, in ms. */
-  readonly beganAt = performance.now();
+  readonly beganAt: number;
   endedAt: number | undefined = undefined;
   name: string;
   attributes: Attributes;
   failed = false;
   #id: string | undefined = undefined;
 
-  constructor(
-    trace: LocalTrace,
-    parent: RecordedSpan | string | undefined,
-    name: string,
-    options: SpanOptions,
-  ) {
+  constructor(trace: LocalTrace, parent: Parent, name: string, options: SpanOptions) {
+    this.beganAt = options.beganAt ?? performance.now();
     this.trace = trace;
     this.parent = parent;
     this.name = name;

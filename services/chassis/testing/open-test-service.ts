@@ -1,16 +1,18 @@
+import type { ServiceName } from '@content-platform/contract/services';
 import { createPreparedDatabase } from '../../../test/support/test-database.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import { createMetrics } from '../metrics.ts';
 import { createDatabase } from '../postgres.ts';
+import { migrateService } from '../prepare-databases.ts';
 
 /**
  * The parts that every service has, on a copy of a database that `prepare` has filled once for all test files with this
- * `template`. `log` grows by each line at level debug.
+ * `template`; by default with the schema of the service. `log` grows by each line at level debug.
  */
 export async function openTestService(
-  name: string,
-  prepare: (url: string, logger: Logger) => Promise<unknown>,
-  template = name,
+  name: ServiceName,
+  prepare = (url: string, logger: Logger): Promise<unknown> => migrateService(name, url, logger),
+  template: string = name,
 ) {
   const log: string[] = [];
   const logger = createLogger(name, 'debug', { write: (line) => void log.push(line) });

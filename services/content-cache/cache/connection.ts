@@ -1,6 +1,6 @@
 import type { View } from '@content-platform/contract';
 
-/** The Lua sources of the protocol. Redis runs each script atomically. */
+/** The Lua sources of the protocol, which docs/concepts/consistency.md describes. Redis runs each script atomically. */
 export type ProtocolScripts = Record<'read' | 'fill' | 'clear' | 'peek' | 'incarnation', string>;
 
 export type ReadReply =

@@ -7,6 +7,7 @@ import { withDatabase } from '../../../test/support/connections.ts';
 import { untilBlocked } from '../../../test/support/locks.ts';
 import { until } from '../../../test/support/wait.ts';
 import { startCache } from '../cache/testing/caches.ts';
+import { heldLoad, loadVersion } from '../cache/testing/loaders.ts';
 import type { ContentCache } from '../cache/index.ts';
 import { createContentStore } from '../content-store.ts';
 import { createInvalidator, type Target, targetName } from '../invalidator.ts';
@@ -94,15 +95,14 @@ describe('one check', () => {
   // Each test begins after the changes of the tests before.
   beforeEach(() => runCheck());
 
-  const load = (version: number) => () => Promise.resolve({ version, payload: `{"version":${version}}` });
-  async function cached(id: number, version: number): Promise<void> {
-    await cache.read('webform', id, 'full', load(version));
-    expect((await cache.read('webform', id, 'full', load(0))).outcome).toBe('hit');
+  async function cacheVersion(id: number, version: number): Promise<void> {
+    await cache.read('webform', id, 'full', loadVersion(version));
+    expect((await cache.read('webform', id, 'full', loadVersion(0))).outcome).toBe('hit');
   }
-  async function stale(id: number): Promise<void> {
+  async function makeStale(id: number): Promise<void> {
     await create(id, 'One');
     await rename(id, 'Two');
-    await cached(id, 1);
+    await cacheVersion(id, 1);
   }
 
   test.each<[string, () => Promise<unknown>, () => Promise<unknown>]>([
@@ -133,7 +133,7 @@ describe('one check', () => {
 
   test('leaves an entry that is newer than the change', async () => {
     await create(204, 'One');
-    await cached(204, 3);
+    await cacheVersion(204, 3);
     expect(await runCheck()).toEqual(nothing);
   });
 
@@ -162,31 +162,28 @@ describe('one check', () => {
   test('finds a stale summary', async () => {
     await create(207, 'One');
     await rename(207, 'Two');
-    await cache.read('webform', 207, 'summary', load(1));
+    await cache.read('webform', 207, 'summary', loadVersion(1));
     expect(await runCheck()).toEqual({ cleared: ['webform:207'], missed: 1 });
   });
 
   test('a reader that has read the record before the change does not cache it after the check', async () => {
     await create(208, 'One');
     await runCheck();
-    const loaded = Promise.withResolvers<void>();
-    const reading = cache.read('webform', 208, 'full', async () => {
-      await loaded.promise;
-      return { version: 1, payload: '{"version":1}' };
-    });
-    await until('it has a lease', async () => (await cache.inspect('webform', 208)).isLeased);
+    const { load, begun, release } = heldLoad(1);
+    const reading = cache.read('webform', 208, 'full', load);
+    await begun;
     await rename(208, 'Two');
     expect(await runCheck()).toEqual(nothing);
-    loaded.resolve();
+    release();
     await reading;
-    expect((await cache.read('webform', 208, 'full', load(2))).outcome).toBe('miss');
+    expect((await cache.read('webform', 208, 'full', loadVersion(2))).outcome).toBe('miss');
   });
 
-  test('finds a change that is committed late, and does not wait for it with others', async () => {
+  test('finds a change of a slow transaction, and does not delay other changes until its commit', async () => {
     await create(209, 'One');
     await create(210, 'One');
-    await cached(209, 1);
-    await cached(210, 1);
+    await cacheVersion(209, 1);
+    await cacheVersion(210, 1);
     await runCheck();
     await withDatabase(world.databaseUrl, async (slow) => {
       await slow.query(`BEGIN; UPDATE content.webform SET title = 'Two' WHERE id = 209`);
@@ -197,8 +194,8 @@ describe('one check', () => {
     expect(await runCheck()).toEqual({ cleared: ['webform:209'], missed: 1 });
   });
 
-  test('repeats a check whose clear failed, and takes the time before the comparison', async () => {
-    await stale(211);
+  test('repeats a check whose clear failed, and reports when the comparison began', async () => {
+    await makeStale(211);
     let [clears, foundAt, clearedAt] = [0, Infinity, 0];
     async function clearRecord(...target: [string, number]) {
       if ((clears += 1) === 1) throw new Error('lost');
@@ -230,7 +227,7 @@ describe('one check', () => {
   });
 
   test('clears everything after a TRUNCATE that ends during a check of other changes', async () => {
-    await stale(213);
+    await makeStale(213);
     const { cleared } = await withDatabase(world.databaseUrl, async (slow) => {
       await slow.query('BEGIN; TRUNCATE content.condition');
       const checked = runCheck();
@@ -265,7 +262,7 @@ describe('one check', () => {
     const started = performance.now();
     const isLast = () => performance.now() - started > 1_000;
     await runCheck({ database: { transaction }, timing: { intervalMs: 50, settleMs: 200 } }, isLast);
-    await stale(id);
+    await makeStale(id);
     expect(await runCheck()).toEqual({ cleared: [`webform:${id}`], missed: 1 });
   });
 
@@ -282,7 +279,7 @@ describe('one check', () => {
     await runCheck({ timing: { intervalMs: 60_000, settleMs: 0 } }, (checks) => checks === 1);
     expect(await world.sql('SELECT origin FROM content.change_epoch')).toEqual([{ origin: '' }]);
     await runCheck();
-    await cached(212, 1);
+    await cacheVersion(212, 1);
     expect(await runCheck()).toEqual(nothing);
     await rename(212, 'Two');
     expect(await runCheck()).toEqual({ cleared: ['webform:212'], missed: 1 });
@@ -293,7 +290,7 @@ describe('one check', () => {
       `INSERT INTO content.pathway (id, title, body) SELECT id, 'One', '{}' FROM generate_series(1, 2500) AS id`,
     );
     const ids = [...Array.from({ length: 200 }, (_, index) => index + 1), 1_000, 1_001, 2_500];
-    for (const id of ids) await cache.read('pathway', id, 'full', load(0));
+    for (const id of ids) await cache.read('pathway', id, 'full', loadVersion(0));
     await world.redis.admin.set('pathway:200:of-another-program', 'x');
     const scans = async () => {
       const [, calls = '0'] =
@@ -326,7 +323,7 @@ describe('one check', () => {
   });
 
   test('only one process checks at a time', async () => {
-    await stale(206);
+    await makeStale(206);
     await withDatabase(world.databaseUrl, async (other) => {
       await other.query('SELECT pg_advisory_lock(2026112101)');
       expect(await runCheck()).toEqual(nothing);

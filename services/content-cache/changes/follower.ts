@@ -75,7 +75,7 @@ export function followChanges(options: ChangeFollowerOptions): () => Promise<voi
     missed.add(change, foundAt);
   }
 
-  /** The clears of a page run at once, so that they share a sweep. */
+  /** Clears the stale records of a page, all at the same time, so that their clears share a sweep. */
   async function comparePage(changes: Change[]): Promise<void> {
     const foundAt = new Date();
     const states = await Promise.all(changes.map(inspect));

@@ -22,7 +22,7 @@ afterAll(async () => {
   await closeEvents();
 });
 
-async function cached(id: number, of: Model = model): Promise<void> {
+async function saveAndCache(id: number, of: Model = model): Promise<void> {
   await save(of, id, 'Old');
   await until('it is cached', async () => (await read(of, id)).cache === 'hit');
 }
@@ -47,7 +47,7 @@ describeEndpoint(clearModel, clearModelExample, ({ ask, send }) => {
   afterAll(() => watch.end());
   test('returns the new version on the next read and reports the number of deleted keys', async () => {
     const id = freshId();
-    await cached(id);
+    await saveAndCache(id);
     await save(model, id, 'New');
     expect(await read(model, id)).toMatchObject({ cache: 'hit', title: 'Old' });
     expect(await ask({ body: { model, id } })).toMatchObject({
@@ -62,7 +62,7 @@ describeEndpoint(clearModel, clearModelExample, ({ ask, send }) => {
 
   test('clears all `ids` of a call, and each duplicate once', async () => {
     const ids = [freshId(), freshId(), freshId()];
-    for (const id of ids) await cached(id);
+    for (const id of ids) await saveAndCache(id);
     await redis.set(`${model}:${ids[2]}:json`, 'x');
     for (const id of ids) await save(model, id, 'New');
     expect(await ask({ body: { model, ids: [...ids, freshId(), ...ids] } })).toMatchObject({
@@ -91,7 +91,7 @@ describeEndpoint(clearModel, clearModelExample, ({ ask, send }) => {
 
   test('clears no record of an invalid list', async () => {
     const id = freshId();
-    await cached(id);
+    await saveAndCache(id);
     const other = Array.from({ length: 1_000 }, freshId);
     for (const wrong of [
       { ids: [id, 0] },
@@ -105,7 +105,7 @@ describeEndpoint(clearModel, clearModelExample, ({ ask, send }) => {
 
   test('allows an admin; refuses a regular user and deletes nothing', async () => {
     const id = freshId();
-    await cached(id);
+    await saveAndCache(id);
     expect(await ask({ body: { model, id }, as: 'user' })).toMatchObject({ status: 403 });
     expect(await ask({ body: { model, id }, as: 'sre' })).toMatchObject({ status: 403 });
     expect(await read(model, id)).toMatchObject({ cache: 'hit' });
@@ -134,9 +134,9 @@ const clearPatternExample = {
 describeEndpoint(clearPattern, clearPatternExample, ({ ask }) => {
   test('clears every record of the model and no other model', async () => {
     const ids = [freshId(), freshId(), freshId()];
-    for (const id of ids) await cached(id, 'condition');
+    for (const id of ids) await saveAndCache(id, 'condition');
     const other = freshId();
-    await cached(other);
+    await saveAndCache(other);
     await redis.set(`condition:${ids[0]}:json`, 'x');
     const answer = await ask({ body: { pattern: 'condition:*' } });
     expect(answer.body?.keys_deleted).toBeGreaterThanOrEqual(4);
@@ -162,7 +162,7 @@ const listInvalidationsExample = {
 describeEndpoint(listInvalidations, listInvalidationsExample, ({ ask }) => {
   test('lists the clears of a record and of its model, newest first, with source and caller', async () => {
     const id = freshId();
-    await cached(id, 'pathway');
+    await saveAndCache(id, 'pathway');
     await clear('pathway', id);
     const { partition, offset } = await announce(JSON.stringify({ model: 'pathway', id }));
     await until('the event is listed', async () => {

@@ -6,7 +6,7 @@ import type { InvalidationLog } from '../invalidation-log.ts';
 import type { Invalidator } from '../invalidator.ts';
 import type { PendingClears } from '../pending-clears.ts';
 
-/** Returns the caller's name in the invalidation log. */
+/** Returns the caller's name in the invalidation log: as `actorOf`, but a machine client's id without `client:`. */
 export function callerName(caller: Caller): string {
   return caller.kind === 'machine' ? caller.clientId : `user:${caller.id}`;
 }

@@ -155,10 +155,10 @@ export function listContent(deps: ContentDeps): Handler<typeof contract.listCont
 }
 
 /** Returns a function that runs reads one at a time for each caller, and `max` at a time for all callers. */
-function createTurns(max: number) {
+function createPerCallerLimit(max: number) {
   const all = createSemaphore(max);
   const newest = new Map<string, Promise<unknown>>();
-  return async <T>(by: Caller, read: () => Promise<T>, signal: AbortSignal): Promise<T> => {
+  return async <T>(read: () => Promise<T>, by: Caller, signal: AbortSignal): Promise<T> => {
     const caller = actorOf(by);
     const previous = newest.get(caller);
     const own = (async () => {
@@ -174,7 +174,7 @@ function createTurns(max: number) {
 const maxLogReads = 4;
 
 export function listChanges({ feed, ...access }: ContentDeps): Handler<typeof contract.listChanges> {
-  const inTurn = createTurns(maxLogReads);
+  const limited = createPerCallerLimit(maxLogReads);
   return async ({ query: { after, limit, models: named }, caller, signal }) => {
     named?.forEach((model) => requireAll(caller, scopesToList(access, model)));
     const mayList = (model: Model) => scopesToList(access, model).every((scope) => caller.scopes.has(scope));
@@ -183,7 +183,7 @@ export function listChanges({ feed, ...access }: ContentDeps): Handler<typeof co
     // The cursor says nothing about changes of other models. Rights and settings may have changed since.
     if (cursor && !wanted.every((model) => cursor.models.includes(model)))
       throw named ? invalidCursor('after') : expiredCursor();
-    const found = await inTurn(caller, () => feed.read(cursor, wanted, limit), signal());
+    const found = await limited(() => feed.read(cursor, wanted, limit), caller, signal());
     const items = found.changes.map(({ model, id, version, isDeleted, changedAt }) => ({
       model,
       id,

@@ -25,7 +25,7 @@ function topicConfig(topic: string, brokers: number): ITopicConfig {
     replicationFactor,
     configEntries: [
       { name: 'retention.ms', value: String(cacheInvalidation.retentionMs) },
-      // With three or more brokers, an acknowledged event survives the loss of one.
+      // If three or more brokers are up now, an acknowledged event survives the loss of one.
       { name: 'min.insync.replicas', value: replicationFactor === 3 ? '2' : '1' },
       // The broker decompresses every producer's events: kafkajs reads only gzip.
       { name: 'compression.type', value: 'uncompressed' },
@@ -90,13 +90,13 @@ export function createBroker(kafka: Kafka, topic: string, group: string) {
 
   return {
     /** Creates the topic if it is missing, after calling `onMissing`. Resolves when the topic is usable. */
-    async ensureTopic(onMissing: () => void): Promise<void> {
+    async ensureTopic(onMissing: (brokers: number) => void): Promise<void> {
       // A new connection: kafkajs cannot create a topic that this connection knew before its deletion.
       const admin = await connect();
       try {
         if ((await admin.listTopics()).includes(topic)) return;
-        onMissing();
         const { brokers } = await admin.describeCluster();
+        onMissing(brokers.length);
         // The waitForLeaders of kafkajs fails on a broker that does not know the topic yet.
         const topics = [topicConfig(topic, brokers.length)];
         await admin.createTopics({ waitForLeaders: false, topics });

@@ -35,9 +35,9 @@ export function startConsumer(options: ConsumerOptions) {
   let consuming = false;
 
   /** Called before the topic is created: after a failure in between, the new topic must not count as an old topic. */
-  function onTopicMissing(): void {
+  function onTopicMissing(brokers: number): void {
     topic.isNew = true;
-    logger.info({ topic: topic.name }, 'the topic is missing; creating it');
+    logger.info({ topic: topic.name, brokers }, 'the topic is missing; creating it');
   }
 
   function createKafkaConsumer(): Consumer {

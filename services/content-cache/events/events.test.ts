@@ -3,7 +3,7 @@ import { until } from '../../../test/support/wait.ts';
 import { useEvents } from '../testing/use-events.ts';
 
 const events = useEvents();
-const { startConsumer, warm, cached, failedJobs } = events;
+const { startConsumer, warm, cachedKeys, failedJobs } = events;
 
 test('creates the topic with 8 partitions and 7 days of retention', async () => {
   await startConsumer();
@@ -26,19 +26,19 @@ test('creates the topic with 8 partitions and 7 days of retention', async () => 
   );
 });
 
-test('clears a record and a model before the offset moves', async () => {
+test('commits the offset of an event after its record or model is cleared', async () => {
   const service = await startConsumer();
   const { kafka } = events;
   await warm(service);
   await warm(service, 'pathway');
   await kafka.send({ value: { model: 'webform', id: 1, occurred_at: new Date().toISOString() } });
   await kafka.consumed();
-  expect(await cached()).toEqual(['webform:2', 'webform:3', 'webform:4', 'webform:5']);
+  expect(await cachedKeys()).toEqual(['webform:2', 'webform:3', 'webform:4', 'webform:5']);
   expect(await service.metric('invalidation_delay_seconds_sum{source="kafka"}')).toBeLessThan(60);
   await kafka.send({ value: { pattern: 'webform:*', occurred_at: '1970-01-01T00:00:00Z' }, partition: 5 });
   await kafka.consumed();
-  expect(await cached()).toEqual([]);
-  expect(await cached('pathway:*')).toHaveLength(5);
+  expect(await cachedKeys()).toEqual([]);
+  expect(await cachedKeys('pathway:*')).toHaveLength(5);
   expect(await service.metric('invalidation_delay_seconds_count{source="kafka"}')).toBe(2);
   // The second counts as the time that events are kept.
   const week = 7 * 24 * 60 * 60;
@@ -75,7 +75,7 @@ test('stores any unprocessable bytes unchanged as a failed job, and clears the e
   );
   expect(jobs.at(-1)!.model).toBe('webform');
   // Only the value counts, not a wrong key or a future time.
-  expect(await cached()).not.toContain('webform:1');
+  expect(await cachedKeys()).not.toContain('webform:1');
   expect(await service.metric('failed_jobs_total{class="too_large"}')).toBe(2);
   expect(await service.metric('failed_jobs_open')).toBe(poison.length);
   expect(await service.check('kafka')).toBe(true);
@@ -119,5 +119,5 @@ test('an aborted transaction clears nothing, and leaves nothing in the queue', a
     const { committed, high } = (await offsets()).find(({ partition }) => partition === 0)!;
     return high > 0 && committed === high;
   });
-  expect(await cached()).toHaveLength(5);
+  expect(await cachedKeys()).toHaveLength(5);
 });

@@ -30,9 +30,9 @@ export function startEvents(options: EventsOptions) {
 
   /** Clears everything: the lost events are unknown. Stores a failed job unless the topic is new or had no events. */
   async function onLost(lost: LostPartition[], topicIsNew: boolean, signal: AbortSignal): Promise<void> {
-    logger.warn({ lost }, 'events may have been lost; clearing the whole cache');
     const requester = { source: 'recovery', requestedBy: 'content-cache', since: Date.now() } as const;
     await invalidator.clearAll(clearer, requester);
+    if (!topicIsNew) logger.warn({ lost }, 'events may have been lost; the whole cache was cleared');
     const used = lost.filter(({ committed, high, position }) => Math.max(committed, high, position) > 0);
     if (topicIsNew || used.length === 0) return;
     const list = used.map(

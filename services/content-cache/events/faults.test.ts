@@ -11,7 +11,7 @@ import { useEvents } from '../testing/use-events.ts';
 const sessionTimeoutMs = 5_000;
 
 const events = useEvents();
-const { warm, announce, cached, lag } = events;
+const { warm, announce, cachedKeys, lag } = events;
 beforeEach(() => events.kafka.makeTopic());
 
 const startConsumer = (options: Partial<TestServiceOptions> = {}) =>
@@ -19,9 +19,9 @@ const startConsumer = (options: Partial<TestServiceOptions> = {}) =>
 const lines = (service: TestService, message: string) =>
   service.log.filter((line) => line['message'] === message);
 const joins = (service: TestService) => lines(service, 'joined the consumer group').length;
-const waiting = (service: TestService) =>
+const untilClearRefused = (service: TestService) =>
   until('a clear was refused', () => lines(service, 'clear refused; the events wait for a retry').length > 0);
-const queueIs = (service: TestService, length: number) =>
+const untilQueueIs = (service: TestService, length: number) =>
   until(`the queue is ${length}`, async () => (await service.metric('invalidation_queue_length')) === length);
 
 test('skips no event and stays in the group while Redis is unreachable for two session timeouts', async () => {
@@ -33,20 +33,20 @@ test('skips no event and stays in the group while Redis is unreachable for two s
   await world.redis.kill();
   await kafka.send({ value: { model: 'webform', id: 1 } }, { value: { model: 'webform', id: 2 } });
   await kafka.send({ value: { pattern: 'webform:*' }, partition: 3 });
-  await waiting(service);
+  await untilClearRefused(service);
   const before = await kafka.offsets();
   await sleep(2 * sessionTimeoutMs);
   expect(await kafka.offsets()).toEqual(before);
   expect(await lag()).toBe(3);
   expect(await kafka.members()).toBe(1);
-  await queueIs(service, 3);
+  await untilQueueIs(service, 3);
   const body = { model: 'webform', id: 3 } as const;
   const { status } = await call(service.url, clearModel, { body, token: service.token('cache:clear') });
   expect(status).toBe(503);
   expect(await service.metric('invalidation_queue_length')).toBe(4);
   await world.redis.restart();
   await kafka.consumed();
-  expect(await cached()).toEqual([]);
+  expect(await cachedKeys()).toEqual([]);
   expect(joins(service)).toBe(joinsBefore);
 });
 
@@ -58,7 +58,7 @@ test('skips no poison event while PostgreSQL is unreachable', async () => {
   await kafka.send({ value: 'poison' });
   await until('an attempt failed', () => lines(service, 'failed job not stored; retrying').length > 0);
   expect(await lag()).toBe(1);
-  await queueIs(service, 1);
+  await untilQueueIs(service, 1);
   await proxy.repair();
   await kafka.consumed();
   expect(await events.failedJobs()).toHaveLength(1);
@@ -70,7 +70,7 @@ test('stops in time during a batch, and commits nothing', async () => {
   const service = await startConsumer();
   events.world.redis.pause();
   await announce();
-  await waiting(service);
+  await untilClearRefused(service);
   await within('the stop', service.stop());
   expect(await lag()).toBe(5);
   events.world.redis.resume();
@@ -82,13 +82,13 @@ test('a waiting batch ends without a commit when another process joins, and is p
   await warm(service);
   world.redis.pause();
   await announce();
-  await waiting(service);
+  await untilClearRefused(service);
   await world.service({ kafka, sessionTimeoutMs });
   await until('both are in the group', async () => (await kafka.members()) === 2 && joins(service) >= 2);
   expect(await lag()).toBe(5);
   world.redis.resume();
   await kafka.consumed();
-  expect(await cached()).toEqual([]);
+  expect(await cachedKeys()).toEqual([]);
 });
 
 test('serves reads while Kafka is unreachable at the start, and connects later', async () => {
@@ -106,7 +106,7 @@ test('serves reads while Kafka is unreachable at the start, and connects later',
   await announce();
   await proxy.repair();
   await kafka.consumed();
-  expect(await cached()).toEqual([]);
+  expect(await cachedKeys()).toEqual([]);
   await service.stop();
   await proxy.close();
 });

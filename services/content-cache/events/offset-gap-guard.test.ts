@@ -70,11 +70,11 @@ test.each<[string, Offsets]>([
   expect(steps).toEqual(['cleared', `seek 0@${low}`, `commit 0@${low}`]);
 });
 
-test('only the first check reports the topic as new', async () => {
+test('only the first check reports the topic as new, and seeks nothing in an empty partition', async () => {
   const guard = await guardOf([recreated(0)], true);
   partitions = [recreated(0)];
   await guard.verify(0);
-  expect(losses.map(({ topicIsNew }) => topicIsNew)).toEqual([true, false]);
+  expect([...losses.map((loss) => loss.topicIsNew), steps.indexOf('seek 0@0')]).toEqual([true, false, 3]);
 });
 
 test('retries until everything is cleared after a loss, and commits nothing before', async () => {

@@ -49,13 +49,13 @@ export function createOffsetGapGuard(options: OffsetGapGuardOptions) {
     if (lost.length > 0) {
       await onLost(lost, topic.isNew, alive);
       alive.throwIfAborted();
-      const starts = lost.map(({ partition, low }) => ({
-        topic: topic.name,
-        partition,
-        offset: String(low),
-      }));
-      // seek() discards fetched batches; the commit gives the group an offset to continue from.
-      for (const start of starts) consumer.seek(start);
+      const starts = lost.map(({ partition, low }) => ({ topic: topic.name, partition, offset: `${low}` }));
+      // seek() discards fetched batches; the commit gives the group an offset to continue from. Of an empty partition
+      // nothing was fetched: kafkajs might keep the seek until the partition leaves this member and comes back.
+      starts.forEach((start, index) => {
+        const { high, position } = lost[index]!;
+        if (high > 0 || position >= 0) consumer.seek(start);
+      });
       await consumer.commitOffsets(starts);
     }
     alive.throwIfAborted();

@@ -19,7 +19,7 @@ test('replaces a consumer that crashed', async () => {
   await consumer.stop();
 });
 
-test('asks Kafka when called, for the events of the last measurement; rejects if it does not respond', async () => {
+test('counts the uncommitted events of the last measurement; rejects if Kafka does not respond', async () => {
   let answers = 0;
   const seen: object[] = [];
   const queue = watchQueue({

@@ -9,7 +9,7 @@ import { useEvents } from '../testing/use-events.ts';
 const { AssignerProtocol, CompressionCodecs, CompressionTypes } = kafkajs;
 
 const events = useEvents();
-const { warm, announce, cached } = events;
+const { warm, announce, cachedKeys } = events;
 
 /** A consumer of another program in our group: kafkajs gives up when it meets one. */
 const foreign: PartitionAssigner = () => ({
@@ -50,7 +50,7 @@ test('replaces a crashed consumer, and serves reads meanwhile', async () => {
   await announce();
   await intruder.disconnect();
   await kafka.consumed();
-  expect(await cached()).toEqual([]);
+  expect(await cachedKeys()).toEqual([]);
 });
 
 test('remembers that the topic is new if the consumer crashes before its first check', async () => {
@@ -94,7 +94,7 @@ test('logs the codec of a batch that it cannot read, and continues once the batc
     await deleteEventsBefore(1);
     await send({ value: { model: 'webform', id: 2 } });
     await consumed();
-    expect(await cached()).toEqual([]);
+    expect(await cachedKeys()).toEqual([]);
     // One open job stands for every loss of the topic: the first was the group's missing offset.
     expect(await events.failedJobs()).toEqual([
       expect.objectContaining({ error: expect.stringContaining('Events may have been lost') }),

@@ -1,23 +1,16 @@
 // Failovers that the race does not have: see race.test.ts.
 import { expect, test } from '@jest/globals';
-import { closedAfterEach, usable } from '../cache/testing/closed-after-each.ts';
+import { closedAfterEach, untilUsable } from '../cache/testing/closed-after-each.ts';
 import { loadVersion } from '../cache/testing/loaders.ts';
 import { startCluster } from '../../../test/support/redis-cluster.ts';
-import { startReplication, type Replication } from '../../../test/support/redis-replication.ts';
 import { until } from '../../../test/support/wait.ts';
 
 const started = closedAfterEach();
-
-async function replication(replicas: number): Promise<Replication> {
-  const stores = await startReplication(replicas);
-  started.onEnd(stores.stop);
-  return stores;
-}
 const cacheAt = (url: string, atLeast = 0) =>
   started.cache(url, { replicaGuard: { atLeast, maxLagSeconds: 2 } });
 
 test('leaves the old primary after a manual failover even if it stays writable', async () => {
-  const stores = await replication(2);
+  const stores = await started.replication(2);
   const cache = await cacheAt(stores.url, 1);
   await cache.read('webform', 12, 'full', loadVersion(1));
   // Otherwise the sentinels would turn it into a replica within seconds.
@@ -44,7 +37,7 @@ test('asks every known node of a cluster when all primaries are lost', async () 
   await primary.kill();
   await until('the loss is noticed', () => cache.state === 'unavailable');
   await heir.admin.call('CLUSTER', 'FAILOVER', 'TAKEOVER');
-  await usable(cache);
+  await untilUsable(cache);
   expect((await cache.read('webform', 12, 'full', loadVersion(2))).record?.version).toBe(2);
   await until('the clear is accepted', async () => (await cache.clearRecord('webform', 12)) >= 0);
   expect(await heir.admin.exists('webform:12')).toBe(0);

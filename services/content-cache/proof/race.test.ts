@@ -16,7 +16,7 @@ const READS = Number(process.env['RACE_READS'] ?? proofSize(10_000_000, 20_000))
 const seed = Number(process.env['RACE_SEED'] ?? Math.floor(Math.random() * 1e9));
 const settings = { models, records, threads: 2, readersPerThread: 300, writersPerThread: 6 };
 
-const TELL_MS = 30_000;
+const REPORT_MS = 30_000;
 /** A broken protocol is caught sooner, mostly at once. */
 const BROKEN_READS = proofSize(100_000, 10_000);
 /** A race below 250 reads a second counts as hanging. */
@@ -64,20 +64,20 @@ async function raceOn(stage: Stage, name: string, reads: number, scripts?: Proto
     limitMs: limitFor(reads),
     ...(stage.foreignUrl === undefined ? {} : { foreignUrl: stage.foreignUrl }),
   });
-  let isCalm = false;
-  const troubling = stage.trouble(createRandom(seed), over.signal).finally(() => (isCalm = true));
+  let haveFaultsEnded = false;
+  const troubling = stage.trouble(createRandom(seed), over.signal).finally(() => (haveFaultsEnded = true));
   troubling.catch(() => undefined);
   const heapLows: number[] = [];
-  let toldAt = began;
+  let reportedAt = began;
   function record(figures: RaceFigures): boolean {
     const raced = racedOf(figures);
     const minute = Math.floor((performance.now() - began) / 60_000);
     const heap = Math.round(running.heaps().reduce((sum, bytes) => sum + bytes, 0) / 2 ** 20);
     // 0: no thread has reported yet.
     if (heap > 0) heapLows[minute] = Math.min(heapLows[minute] ?? Infinity, heap);
-    if (performance.now() - toldAt > TELL_MS) {
-      toldAt = performance.now();
-      const perSecond = Math.round((1_000 * raced) / (toldAt - began));
+    if (performance.now() - reportedAt > REPORT_MS) {
+      reportedAt = performance.now();
+      const perSecond = Math.round((1_000 * raced) / (reportedAt - began));
       process.stderr.write(
         `${name}: ${raced} of ${reads} raced reads, ${perSecond} a second, ${figures.stale} stale, heap ${heap} MB\n`,
       );
@@ -87,7 +87,7 @@ async function raceOn(stage: Stage, name: string, reads: number, scripts?: Proto
   try {
     await running.until((figures) => {
       if (record(figures)) over.abort();
-      return isCalm;
+      return haveFaultsEnded;
     });
   } finally {
     over.abort();

@@ -1,35 +1,21 @@
 // Upgrades content-cache from an earlier release, with one table for all models, while both releases run.
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { rmSync } from 'node:fs';
 import pg from 'pg';
 import { createLogger, prepareDatabases } from '@content-platform/chassis';
 import { ROOT } from '../../../deploy/local/config.ts';
-import { startRedis, type RedisServer } from '../../../test/support/redis-server.ts';
-import { startRelease, unpackRelease, type ReleaseProcess } from '../../../test/support/releases.ts';
-import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
+import { startRedis } from '../../../test/support/redis-server.ts';
+import { startRelease, useEarlierRelease, type ReleaseProcess } from '../../../test/support/releases.ts';
+import { useStarted } from '../../../test/support/use-started.ts';
 import { until } from '../../../test/support/wait.ts';
 import { createTestTokens } from '../testing/tokens.ts';
 
-const role = `test_content_${process.pid}`;
-let folder: string;
-let own: TestDatabase;
 let owner: pg.Pool;
-let redis: RedisServer;
-let tokens: Awaited<ReturnType<typeof createTestTokens>>;
-let roleUrl: string;
-
-beforeAll(async () => {
-  folder = await unpackRelease('eb38bc0');
-  [own, redis, tokens] = await Promise.all([createTestDatabase(), startRedis(), createTestTokens()]);
-  owner = new pg.Pool({ connectionString: own.url });
-  roleUrl = Object.assign(new URL(own.url), { username: role, password: 'a-password-of-the-role' }).href;
-});
-afterAll(async () => {
-  await owner.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
-  await owner.end();
-  await Promise.all([own.drop(), redis.stop(), tokens.close()]);
-  rmSync(folder, { recursive: true });
-});
+// Defined before the hooks of the release, which drop the database.
+afterAll(() => owner?.end());
+const release = useEarlierRelease('content-cache');
+const redis = useStarted(startRedis);
+const tokens = useStarted(createTestTokens);
+beforeAll(() => void (owner = new pg.Pool({ connectionString: release.url })));
 
 function start(root: string, databaseUrl: string): Promise<ReleaseProcess> {
   return startRelease(root, 'content-cache', {
@@ -100,13 +86,14 @@ function startTraffic(processes: ReleaseProcess[]) {
 }
 
 test('reads and clears stay correct during an upgrade, and after its rollback', async () => {
-  const processes = [await start(folder, own.url), await start(folder, own.url)];
+  const { folder, url, roleUrl } = release;
+  const processes = [await start(folder, url), await start(folder, url)];
   await owner.query(`INSERT INTO content.record (model, id, title, body)
     SELECT 'webform', n, 'Old', '{}' FROM generate_series(1, 20000) AS n`);
   const traffic = startTraffic(processes);
   await traffic.more(30);
   const logger = createLogger('content-cache', 'warn');
-  await prepareDatabases('content-cache', { platform: own.url, roleUrl, logger });
+  await prepareDatabases('content-cache', { platform: url, roleUrl, logger });
   await traffic.more(30);
   processes.push(await start(ROOT, roleUrl), await start(ROOT, roleUrl));
   await traffic.more(60);
@@ -116,7 +103,7 @@ test('reads and clears stay correct during an upgrade, and after its rollback', 
   await traffic.more(60);
 
   // After the rollback, the earlier release works on the new tables.
-  processes.push(await start(folder, own.url));
+  processes.push(await start(folder, url));
   await traffic.more(30);
   const taken = processes.splice(0, 2);
   await traffic.more(1);

@@ -54,7 +54,7 @@ export function useEvents() {
     /** Announces records 1 to 5, each on another partition. */
     announce: () => kafka.send(...ids.map((id) => ({ value: { model: 'webform', id }, partition: id }))),
     /** Returns the keys of cached records, by default of the model webform. */
-    cached: async (pattern = 'webform:*') => (await world.redis.admin.keys(pattern)).toSorted(),
+    cachedKeys: async (pattern = 'webform:*') => (await world.redis.admin.keys(pattern)).toSorted(),
     failedJobs: () =>
       world.sql<FailedJobRow>('SELECT * FROM content.failed_job ORDER BY "partition", "offset"'),
     /** Returns the number of events that are not committed. */

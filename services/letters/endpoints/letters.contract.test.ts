@@ -49,7 +49,7 @@ const skipExample = {
   },
 };
 describeEndpoint(contract.updateLetterSkippedWebform, skipExample, ({ ask }) => {
-  const wish = async (more: { webform_id?: number } = {}) => ({
+  const validBody = async (more: { webform_id?: number } = {}) => ({
     letter_id: await letter(),
     webform_id: 2,
     skipped: true,
@@ -57,7 +57,7 @@ describeEndpoint(contract.updateLetterSkippedWebform, skipExample, ({ ask }) => 
   });
 
   test('skips a webform and undoes the skip', async () => {
-    const body = { ...(await wish()), reason: 'Does not apply.' };
+    const body = { ...(await validBody()), reason: 'Does not apply.' };
     const done = await ask({ token, body });
     expect(done).toMatchObject({ status: 200, body: { success: true, letter: { version: 2 } } });
     const [first, second, third] = done.body!.letter.webforms;
@@ -70,23 +70,23 @@ describeEndpoint(contract.updateLetterSkippedWebform, skipExample, ({ ask }) => 
   });
 
   test('refuses closed letters, old ETags, and webforms that are missing or required', async () => {
-    const closed = { ...(await wish()), letter_id: await letter({ state: 'sent' }) };
+    const closed = { ...(await validBody()), letter_id: await letter({ state: 'sent' }) };
     expect((await ask({ token, body: closed })).error).toMatchObject({
       error: 'letter_closed',
       details: [{ path: 'state', message: 'sent' }],
     });
-    const { error } = await ask({ token, body: await wish(), headers: stale });
+    const { error } = await ask({ token, body: await validBody(), headers: stale });
     expect(error?.error).toBe('precondition_failed');
-    expect((await ask({ token, body: await wish({ webform_id: 99 }) })).error).toMatchObject({
+    expect((await ask({ token, body: await validBody({ webform_id: 99 }) })).error).toMatchObject({
       error: 'validation_failed',
       details: [{ path: 'body.webform_id' }],
     });
-    const required = await ask({ token, body: await wish({ webform_id: 1 }) });
+    const required = await ask({ token, body: await validBody({ webform_id: 1 }) });
     expect(required.error?.error).toBe('webform_required');
   });
 
   test('repeats the reply for the same Idempotency-Key; returns 422 for another request', async () => {
-    const body = await wish();
+    const body = await validBody();
     const headers = { 'Idempotency-Key': 'again', 'If-Match': (await read(body.letter_id)).etag };
     const first = await ask({ token, body, headers });
     expect(await ask({ token, body, headers })).toMatchObject({ status: 200, body: first.body });
@@ -95,7 +95,7 @@ describeEndpoint(contract.updateLetterSkippedWebform, skipExample, ({ ask }) => 
   });
 
   test('returns 409 while the first request with the key is in progress', async () => {
-    const body = await wish();
+    const body = await validBody();
     const headers = { 'Idempotency-Key': `skip-${owner.id}` };
     await ask({ token, body, headers });
     await forgetReply(headers['Idempotency-Key']);
@@ -123,7 +123,7 @@ const createLetterExample = {
   },
 };
 describeEndpoint(contract.createLetter, createLetterExample, ({ ask }) => {
-  const wish = () => ({
+  const validBody = () => ({
     user_id: owner.id,
     title: 'Before your visit',
     webforms: [
@@ -133,7 +133,7 @@ describeEndpoint(contract.createLetter, createLetterExample, ({ ask }) => {
   });
 
   test('creates a draft that its user can read, and whose history names its author', async () => {
-    const { webforms, ...rest } = wish();
+    const { webforms, ...rest } = validBody();
     const made = await ask({ body: { ...rest, webforms: webforms.toReversed() } });
     expect(made).toMatchObject({
       status: 201,
@@ -149,7 +149,7 @@ describeEndpoint(contract.createLetter, createLetterExample, ({ ask }) => {
 
   test('creates one letter for one Idempotency-Key, also for concurrent requests', async () => {
     const headers = { 'Idempotency-Key': `create-${owner.id}` };
-    const body = wish();
+    const body = validBody();
     const title = `Once ${owner.id}`;
     const all = Array.from({ length: 6 }, () => ask({ body: { ...body, title }, headers }));
     const codes = (await Promise.all(all)).map(({ status, error }) => error?.error ?? status);
@@ -165,7 +165,7 @@ describeEndpoint(contract.createLetter, createLetterExample, ({ ask }) => {
 
   test('returns 409 while the first request with the key is in progress', async () => {
     const headers = { 'Idempotency-Key': `slow-${owner.id}` };
-    const body = wish();
+    const body = validBody();
     await ask({ body, headers });
     await forgetReply(headers['Idempotency-Key']);
     expect((await ask({ body, headers })).error?.error).toBe('idempotency_key_in_use');
@@ -244,7 +244,7 @@ describeEndpoint(contract.updateLetter, updateLetterExample, ({ ask, send }) => 
     expect(error?.error).toBe('not_found');
   });
 
-  test('returns 409 for an invalid state change and for the title of a settled letter', async () => {
+  test('returns 409 for an invalid state change and for the title of a sent letter', async () => {
     const params = { id: await letter({ state: 'sent' }) };
     const headers = { 'If-Match': '*' };
     expect((await ask({ params, body: { state: 'open' }, headers })).error).toMatchObject({

@@ -17,16 +17,13 @@ interface Change extends HistoryEntry {
   skip: { reason: string | null } | null; // null: the webform is no longer skipped
 }
 
-/** Throws 422 if the letter does not have the webform. */
-function webformOf(letter: Letter, id: number): Letter['webforms'][number] {
-  const webform = letter.webforms.find(({ webform_id }) => webform_id === id);
-  if (webform) return webform;
-  throw invalidFields([{ path: 'body.webform_id', message: `Letter ${letter.id} has no webform ${id}.` }]);
-}
-
-/** Returns the change to make; undefined: the request changes nothing. Throws 422 for a required webform. */
+/** Returns the change to make; undefined: the request changes nothing. Throws 422 for a missing or required webform. */
 function changeOf(letter: Letter, { webform_id, skipped, reason: given }: SkipRequest): Change | undefined {
-  const webform = webformOf(letter, webform_id);
+  const webform = letter.webforms.find((one) => one.webform_id === webform_id);
+  if (!webform) {
+    const message = `Letter ${letter.id} has no webform ${webform_id}.`;
+    throw invalidFields([{ path: 'body.webform_id', message }]);
+  }
   if (!skipped) {
     if (!webform.skipped) return undefined;
     return { event: 'webform_unskipped', details: { webform_id, reason: given || null }, skip: null };
@@ -41,11 +38,6 @@ function changeOf(letter: Letter, { webform_id, skipped, reason: given }: SkipRe
   if (reason === webform.reason) return undefined;
   const details = { webform_id, from: webform.reason, to: reason };
   return { event: 'skip_reason_changed', details, skip: { reason } };
-}
-
-function tooManyChanges(waitSeconds: number): HttpError<'rate_limited'> {
-  const message = 'The letter has changed too often in 24 hours. Retry later.';
-  return new HttpError('rate_limited', message, { headers: { 'Retry-After': String(waitSeconds) } });
 }
 
 interface Deps {
@@ -68,10 +60,12 @@ export function updateLetterSkippedWebform({ database, idempotency }: Deps): Han
       const change = changeOf(letter, body);
       if (!change) return letter;
       const waitSeconds = await letters.secondsUntilChange(letter.id);
-      if (waitSeconds > 0) throw tooManyChanges(waitSeconds);
-      const { skip, event, details } = change;
-      await letters.setSkip(letter.id, body.webform_id, skip);
-      return letters.saveChange(letter, actorOf(caller), [{ event, details }]);
+      if (waitSeconds > 0) {
+        const message = 'The letter has changed too often in 24 hours. Retry later.';
+        throw new HttpError('rate_limited', message, { headers: { 'Retry-After': String(waitSeconds) } });
+      }
+      await letters.setSkip(letter.id, body.webform_id, change.skip);
+      return letters.saveChange(letter, actorOf(caller), [change]);
     }
 
     return idempotency.once(request, (storeReply) =>

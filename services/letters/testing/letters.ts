@@ -6,7 +6,6 @@ import { openTestService } from '@content-platform/chassis/testing/open-test-ser
 import { startHttpServer } from '../../../test/support/http-server.ts';
 import { createLetters } from '../app.ts';
 import { createLetterStore, type NewLetter } from '../letter-store.ts';
-import { migrateLetters } from '../letters.ts';
 import type { FindUser } from '../users.ts';
 
 /** Converts a token to its caller: `user.<id>`, or `staff.<id>` with letters:write. */
@@ -30,7 +29,7 @@ const usual: NewLetter = {
 
 /** Starts the service in this process, on a new database. Users 1 to 9 exist by default. */
 async function startLetters({ findUser = findFew }: { findUser?: FindUser } = {}) {
-  const service = await openTestService('letters', migrateLetters);
+  const service = await openTestService('letters');
   const { database, logger, metrics } = service;
   const tokens = { verify: async (token: string) => callerOf(token) };
   const unavailable = 'http://127.0.0.1:1';

@@ -10,7 +10,7 @@ let service: Awaited<ReturnType<typeof current.start>>;
 let gate: PromiseWithResolvers<void>;
 beforeEach(async () => {
   gate = Promise.withResolvers();
-  const { store } = current.scene;
+  const { store } = current.fixture;
   service = await current.start({ store: { put: (...args) => gate.promise.then(() => store.put(...args)) } });
 });
 
@@ -62,7 +62,7 @@ test('refuses all concurrent uploads of the same damaged bytes', async () => {
 
 test('another upload of the same bytes takes over when the client of the first disconnects', async () => {
   service = await current.start({
-    files: { findUpload: (...args) => gate.promise.then(() => current.scene.files.findUpload(...args)) },
+    files: { findUpload: (...args) => gate.promise.then(() => current.fixture.files.findUpload(...args)) },
   });
   const hangUp = new AbortController();
   const first = expect(service.upload(slow, 1, hangUp.signal)).rejects.toThrow();

@@ -15,9 +15,9 @@ let service: Awaited<ReturnType<typeof current.start>>;
 let gate: string;
 beforeEach(async () => {
   // Worker processes of a service that runs as root have another user.
-  const folder = await mkdtemp(join(current.scene.folder, 'gates-'));
+  const folder = await mkdtemp(join(current.fixture.folder, 'gates-'));
   await chmod(folder, 0o777);
-  await chmod(current.scene.folder, 0o711);
+  await chmod(current.fixture.folder, 0o711);
   gate = join(folder, 'gate');
 });
 

@@ -13,17 +13,17 @@ test.each([
   ['a symbolic link in place of a variant', (path: string) => `link ${path}`],
   ['the path of another file as the name of a variant', () => 'name ../../secret'],
 ])('stores and deletes nothing else when a decoder returns %s', async (_, order) => {
-  const secret = join(current.scene.folder, 'secret');
+  const secret = join(current.fixture.folder, 'secret');
   await writeFile(secret, 'secret');
   const service = await current.start({ pool: { program } });
   expect(await service.upload(Buffer.from(order(secret)))).toMatchObject({ status: 500 });
   expect(existsSync(secret)).toBe(true);
   expect(await current.keys()).toEqual([]);
-  expect(await current.scene.files.list(1)).toEqual([]);
+  expect(await current.fixture.files.list(1)).toEqual([]);
 });
 
 test('neither serves a symbolic link that replaced a file while it was stored, nor waits for a pipe', async () => {
-  const { folder, store } = current.scene;
+  const { folder, store } = current.fixture;
   await symlink(folder, join(folder, 'files', 'a-thumb'));
   await expect(store.get('a-thumb')).rejects.toMatchObject({ code: 'ELOOP' });
   execFileSync('mkfifo', [join(folder, 'pipe')]);

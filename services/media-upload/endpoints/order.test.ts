@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import type { FileStore } from '../file-store.ts';
 import { findOrphans } from '../sweep.ts';
 import type { Store } from '../stores/store.ts';
@@ -12,14 +12,14 @@ describe('files are stored before their row, and the row is deleted before the f
   test('leaves no file and no row when one file cannot be stored', async () => {
     let count = 0;
     const put: Store['put'] = (...args) =>
-      (count += 1) === 3 ? failure() : current.scene.store.put(...args);
+      (count += 1) === 3 ? failure() : current.fixture.store.put(...args);
     const service = await current.start({ store: { put } });
     expect(await service.upload(await corpus.jpeg())).toMatchObject({
       status: 500,
       body: { error: 'internal_error' },
     });
     expect(await current.keys()).toEqual([]);
-    expect(await current.scene.files.list(1)).toEqual([]);
+    expect(await current.fixture.files.list(1)).toEqual([]);
     expect(await service.underWay()).toEqual([]);
     expect(await service.counted('failed')).toBe(1);
     expect(await service.upload(await corpus.jpeg())).toMatchObject({ status: 201 });
@@ -29,7 +29,7 @@ describe('files are stored before their row, and the row is deleted before the f
     let before: string[] = [];
     const add: FileStore['add'] = async (file) => {
       before = await current.keys();
-      return current.scene.files.add(file);
+      return current.fixture.files.add(file);
     };
     const service = await current.start({ files: { add } });
     expect(await service.upload(await corpus.jpeg())).toMatchObject({ status: 201 });
@@ -39,13 +39,13 @@ describe('files are stored before their row, and the row is deleted before the f
 
   test('keeps the files when it is unknown whether the row was added', async () => {
     const add: FileStore['add'] = async (file) => {
-      await current.scene.files.add(file);
+      await current.fixture.files.add(file);
       return failure();
     };
     const service = await current.start({ files: { add } });
     const bytes = await corpus.jpeg();
     expect(await service.upload(bytes)).toMatchObject({ status: 500 });
-    expect(await findOrphans(current.scene.files, current.scene.store)).toEqual({ keys: [], rows: [] });
+    expect(await findOrphans(current.fixture.files, current.fixture.store)).toEqual({ keys: [], rows: [] });
     expect(await service.upload(bytes)).toMatchObject({ status: 200 });
   });
 
@@ -66,11 +66,13 @@ describe('files are stored before their row, and the row is deleted before the f
     expect((await service.get(`/api/media/${body.id}/thumb`)).status).toBe(404);
   });
 
-  test('returns 404 for a file that the store has lost', async () => {
-    const service = await current.start();
+  test('returns 404 for a file that the store has lost; asks for no more bytes than it announces', async () => {
+    const get = jest.fn(current.fixture.store.get);
+    const service = await current.start({ store: { get } });
     const { body } = await service.upload(corpus.pdf);
-    for (const key of await current.keys()) await current.scene.store.remove(key);
+    for (const key of await current.keys()) await current.fixture.store.remove(key);
     expect((await service.get(`/api/media/${body.id}/original`)).status).toBe(404);
+    expect(get.mock.calls[0]![1]).toEqual({ start: 0, end: corpus.pdf.length - 1 });
   });
 });
 
@@ -85,7 +87,7 @@ test('counts a refused upload and leaves nothing behind', async () => {
 // test/faults/proof tests a disk that is really full, because only root can make one.
 test('returns 503 and leaves nothing behind while the disk fails; uploads succeed once it works again', async () => {
   let reason: Error | undefined;
-  const { store } = current.scene;
+  const { store } = current.fixture;
   const service = await current.start({
     store: { put: (...args) => (reason ? Promise.reject(reason) : store.put(...args)) },
   });

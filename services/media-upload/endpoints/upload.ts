@@ -49,15 +49,15 @@ export interface UploadDeps extends MediaDeps {
 
 /** Maximum number of concurrent uploads. Each may keep a file on the disk for as long as its client is slow. */
 const maxUploads = 64;
-/** So that one user cannot take all slots. The user's own queue of jobs has room for this number. */
+/** So that one user cannot take all slots. The job queue has room for them: see `maxWaitingPerWorker` in start.ts. */
 const maxUploadsPerUser = 8;
 
 const refusals: Record<Refusal, string> = {
   unsupported_media_type: 'The file is not a JPEG, PNG, WebP, AVIF, GIF or PDF.',
-  animated_image: 'The image has more than one frame.',
-  image_too_large: 'The image has too many megapixels, or a side that is too long.',
-  image_too_costly: 'Processing the image takes more than 20 seconds, or too much memory.',
-  unreadable_file: 'The file is damaged.',
+  animated_image: 'The image has more than one frame. Upload a still image.',
+  image_too_large: 'The image has over 24 megapixels (12 at 16 bits) or a side over 16,383 pixels.',
+  image_too_costly: 'Processing the image takes over 20 seconds or too much memory. Reduce its size.',
+  unreadable_file: 'The file is damaged. Upload an intact copy.',
 };
 
 type Processed = Exclude<Outcome, { kind: 'refused' | 'failed' }>;

@@ -10,7 +10,7 @@ import { inspect, isPngBomb } from './inspect.ts';
 
 const pool = useStarted(createTestPool);
 let valid: Record<string, Buffer>;
-beforeAll(async () => void (valid = await corpus.validPictures()));
+beforeAll(async () => void (valid = await corpus.validImages()));
 
 const types = ['image/jpeg', 'image/png', 'image/webp', 'image/gif', 'image/avif'];
 

@@ -64,7 +64,7 @@ export const maxPixels = 24 * 2 ** 20;
 /** Maximum side of a WebP. Decoders allocate memory by the line, so a long thin image would need gigabytes. */
 const maxSide = 16_383;
 
-/** The accepted image types, with sharp's names for them. */
+/** Accepted image types with sharp's names. worker.ts enables their decoders; the contract and upload.ts list them. */
 const formats: Record<string, string> = {
   'image/jpeg': 'jpeg',
   'image/png': 'png',

@@ -197,14 +197,14 @@ if (existsSync('/proc/self/status')) {
 
 test('runs the youngest job again when two together use too much memory', async () => {
   const usage = { cpuMsOf, rssOf: (pid: number) => (pid === process.pid ? 0 : 60) };
-  const start = jest.fn(fork);
-  const startProcess = start as unknown as typeof fork;
-  const pool = await unrulyPool({ size: 2, maxBytes: 100, usage, startProcess });
+  const [start, onDone] = [jest.fn(fork), jest.fn()];
+  const pool = await unrulyPool({ size: 2, maxBytes: 100, usage, startProcess: start as never, onDone });
   const jobs = [await pool.jobOf(Buffer.from('1000')), await pool.jobOf(Buffer.from('1000'))];
   const outcomes = await Promise.all(jobs.map((job) => pool.run(job, signal)));
   // The oldest job has the process that was started last, the youngest then a new one.
   const [, ...pids] = start.mock.results.map(({ value }) => (value as ChildProcess).pid);
   expect(outcomes).toEqual(pids.map((pid) => ({ kind: 'pdf', mime: `pid ${pid}` })));
+  expect(onDone).toHaveBeenCalledTimes(2);
 });
 
 test('ends its worker processes when it is closed', async () => {

@@ -34,7 +34,7 @@ export interface PoolOptions extends JobQueueOptions {
   /** Maximum memory of this process and its worker processes together, in bytes. Enforced on Linux only. */
   maxBytes: number;
   logger: Logger;
-  /** Called with the duration in seconds of each attempt that does not throw. A crowded job has two attempts. */
+  /** Called with the duration in seconds of an attempt that does not throw; not of a crowded one, which is repeated. */
   onDone?: (seconds: number) => void;
   /** The module that the worker processes run. */
   program?: URL;
@@ -106,7 +106,7 @@ export function createPool(options: PoolOptions) {
       // Killed, but its outcome arrived before its end. Its memory is free once it has ended.
       if (worker.isEnding) await worker.ended;
       const outcome = typeof result === 'string' ? outcomeOf(result, signal) : result;
-      onDone?.((performance.now() - begun) / 1_000);
+      if (outcome !== 'crowded') onDone?.((performance.now() - begun) / 1_000);
       return outcome;
     } finally {
       clearTimeout(timer);

@@ -10,7 +10,7 @@ import { makeVariants, Unreadable } from './variants.ts';
 // each core, as far as the memory allows.
 sharp.cache(false);
 sharp.concurrency(1);
-// libvips reads many formats; only the accepted ones are enabled.
+// libvips reads many formats; only those in `formats` of inspect.ts are enabled.
 sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({
   operation: ['Jpeg', 'Png', 'Webp', 'Nsgif', 'Heif'].map((kind) => `VipsForeignLoad${kind}Buffer`),

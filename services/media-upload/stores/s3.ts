@@ -23,7 +23,7 @@ export interface S3Settings {
   secretAccessKey: string;
 }
 
-/** Timeouts in ms of each of two attempts, so that the client gets an error before the gateway times out. */
+/** Timeouts in ms of an attempt, so that the client gets an error before the gateway's. `put` has one, others two. */
 const timeouts = {
   connectionTimeout: 2_000,
   socketTimeout: 5_000,
@@ -64,14 +64,14 @@ export function createS3Store(settings: S3Settings): Store {
     logger: silent,
     // The gateway limits requests. With a lower limit here, one user's slow downloads would keep other users waiting.
     requestHandler: { ...timeouts, httpAgent: unlimited, httpsAgent: unlimited },
-    // Not all S3-compatible servers support the checksums that Amazon has added.
+    // Not all S3-compatible servers, and proxies before them, support `Expect: 100-continue` and Amazon's checksums.
+    expectContinueHeader: false,
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
 
-  async function translated<T>(work: Promise<T>): Promise<T> {
-    return work.catch((error: unknown) => Promise.reject(translate(error)));
-  }
+  const translated = <T>(work: Promise<T>): Promise<T> =>
+    work.catch((error: unknown) => Promise.reject(translate(error)));
 
   return {
     name: `s3:${Bucket}`,
@@ -119,7 +119,7 @@ export function createS3Store(settings: S3Settings): Store {
           yield { key: Key!, ageMs: Date.now() - LastModified!.getTime() };
         }
         ContinuationToken = page.NextContinuationToken;
-      } while (ContinuationToken !== undefined);
+      } while (ContinuationToken);
     },
     async check() {
       await translated(client.send(new HeadBucketCommand({ Bucket })));

@@ -4,12 +4,6 @@ import type { Readable } from 'node:stream';
 /** An image that exploits its decoder could create a link to any file of this process, or a pipe that is never written. */
 export const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Offsets of the first and the last byte. */
-interface ByteRange {
-  start: number;
-  end: number;
-}
-
 export interface StoredFile {
   key: string;
   /** Time since it was stored. */
@@ -22,8 +16,12 @@ export interface Store {
   readonly name: string;
   /** Stores the file at `path` under `key`, and may move it. Once the promise resolves, the file survives a crash. */
   put(key: string, path: string): Promise<void>;
-  /** Returns the file under `key`, or a part of it; undefined if it does not exist. */
-  get(key: string, range?: ByteRange, signal?: AbortSignal): Promise<Readable | undefined>;
+  /** Returns the file under `key`, or its bytes from `start` to `end` inclusive; undefined if it does not exist. */
+  get(
+    key: string,
+    range?: { start: number; end: number },
+    signal?: AbortSignal,
+  ): Promise<Readable | undefined>;
   /** Removes the file under `key`, if it exists. */
   remove(key: string): Promise<void>;
   list(): AsyncIterable<StoredFile>;

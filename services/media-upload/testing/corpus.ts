@@ -21,7 +21,7 @@ export const jpeg = (width = 60, height = 40): Promise<Buffer<ArrayBuffer>> =>
   image(width, height).jpeg().toBuffer() as Promise<Buffer<ArrayBuffer>>;
 
 /** Makes an image of each accepted type, by its type. */
-export async function validPictures(): Promise<Record<string, Buffer>> {
+export async function validImages(): Promise<Record<string, Buffer>> {
   const source = image(300, 200);
   return {
     'image/jpeg': await source.clone().jpeg().toBuffer(),
@@ -72,12 +72,8 @@ export function blackPng(width: number, height: number, { rows = height, rowWidt
 export function apng(image: Buffer): Buffer {
   const control = Buffer.alloc(8);
   control.writeUInt32BE(2, 0);
-  const behindHeader = signature.length + 25;
-  return Buffer.concat([
-    image.subarray(0, behindHeader),
-    chunk('acTL', control),
-    image.subarray(behindHeader),
-  ]);
+  const headerEnd = signature.length + 25;
+  return Buffer.concat([image.subarray(0, headerEnd), chunk('acTL', control), image.subarray(headerEnd)]);
 }
 
 const beforePacked = {
@@ -88,11 +84,11 @@ const beforePacked = {
 
 /** Adds texts or profiles to a PNG that unpack to these numbers of bytes. */
 export function withPacked(image: Buffer, type: keyof typeof beforePacked, sizes: number[]): Buffer {
-  const behindHeader = signature.length + 25;
+  const headerEnd = signature.length + 25;
   const chunks = sizes.map((size) =>
     chunk(type, Buffer.concat([beforePacked[type], deflateSync(Buffer.alloc(size, 'x'), { level: 9 })])),
   );
-  return Buffer.concat([image.subarray(0, behindHeader), ...chunks, image.subarray(behindHeader)]);
+  return Buffer.concat([image.subarray(0, headerEnd), ...chunks, image.subarray(headerEnd)]);
 }
 
 /** Makes an animation as GIF or WebP. */

@@ -1,9 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
-import { createFileStore, type NewFile, migrateMedia } from '../file-store.ts';
+import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
+import { createFileStore, type NewFile } from '../file-store.ts';
 import { createLocalFolderStore } from '../stores/local-folder.ts';
 import type { Store } from '../stores/store.ts';
 
@@ -11,8 +11,8 @@ export type MediaFixture = Awaited<ReturnType<typeof createMediaFixture>>;
 
 /** Creates a database and a folder for one test file. */
 export async function createMediaFixture() {
-  const service = await openTestService('media-upload', migrateMedia);
-  const folder = await mkdtemp(join(tmpdir(), 'media-'));
+  const service = await openTestService('media-upload');
+  const folder = temporaryFolder();
   const store = await createLocalFolderStore(join(folder, 'files'));
   return {
     ...service,
@@ -25,10 +25,6 @@ export async function createMediaFixture() {
       const path = join(folder, randomUUID());
       await writeFile(path, bytes);
       return path;
-    },
-    async close(): Promise<void> {
-      await service.close();
-      await rm(folder, { recursive: true, force: true });
     },
   };
 }

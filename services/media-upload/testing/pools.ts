@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm, writeFile, mkdir } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createLogger } from '@content-platform/chassis';
 import { imageVariants } from '@content-platform/contract';
+import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import type { Job } from '../processing/job.ts';
 import { createWorkspace } from '../workspace.ts';
 import { createPool, type PoolOptions } from '../processing/pool.ts';
@@ -12,8 +12,7 @@ export type TestPool = Awaited<ReturnType<typeof createTestPool>>;
 
 /** Creates a pool with its own folder. */
 export async function createTestPool(options: Partial<PoolOptions> = {}) {
-  const parent = await mkdtemp(join(tmpdir(), 'pool-'));
-  const root = join(parent, 'jobs');
+  const root = join(temporaryFolder(), 'jobs');
   await createWorkspace(root);
   const log: Record<string, unknown>[] = [];
   const write = (line: string) => void log.push(JSON.parse(line) as Record<string, unknown>);
@@ -42,12 +41,8 @@ export async function createTestPool(options: Partial<PoolOptions> = {}) {
     ...pool,
     log,
     jobOf,
-    /** Processes these bytes; the variants stay until the pool is closed. */
+    /** Processes these bytes; the variants stay until the tests of the file have ended. */
     process: async (bytes: Buffer, signal = new AbortController().signal) =>
       pool.run(await jobOf(bytes), signal),
-    async close(): Promise<void> {
-      await pool.close();
-      await rm(parent, { recursive: true, force: true });
-    },
   };
 }

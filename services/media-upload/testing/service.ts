@@ -30,34 +30,34 @@ interface Replaced {
 export function useService() {
   const services: Awaited<ReturnType<typeof startService>>[] = [];
   const test = {
-    scene: useStarted(createMediaFixture),
+    fixture: useStarted(createMediaFixture),
     async start(replaced: Replaced = {}) {
-      const service = await startService(test.scene, replaced);
+      const service = await startService(test.fixture, replaced);
       services.push(service);
       return service;
     },
     /** Returns the keys of all files in the store. */
-    keys: () => keysIn(test.scene.store),
+    keys: () => keysIn(test.fixture.store),
   };
   afterEach(async () => {
     await Promise.all(services.splice(0).map((service) => service.stop()));
     const tables = 'media.file, media.pending_object, media.idempotency_key';
-    await test.scene.database.query('empty', `TRUNCATE ${tables}`);
-    for (const key of await test.keys()) await test.scene.store.remove(key);
+    await test.fixture.database.query('empty', `TRUNCATE ${tables}`);
+    for (const key of await test.keys()) await test.fixture.store.remove(key);
   });
   return test;
 }
 
-async function startService(scene: MediaFixture, { store, files, pool: poolOptions, quota }: Replaced) {
-  const { database, folder, logger } = scene;
+async function startService(fixture: MediaFixture, { store, files, pool: poolOptions, quota }: Replaced) {
+  const { database, folder, logger } = fixture;
   const metrics = createMetrics('media-upload');
   let processed = 0;
   const root = join(folder, 'tmp');
   const workspace = await createWorkspace(root);
   const pool = await createTestPool({ folder: root, onDone: () => (processed += 1), ...poolOptions });
   const app = createMediaUpload({
-    files: { ...createFileStore(database, scene.store.name, quota), ...files },
-    store: { ...scene.store, ...store },
+    files: { ...createFileStore(database, fixture.store.name, quota), ...files },
+    store: { ...fixture.store, ...store },
     pool,
     workspace,
     idempotency: createIdempotency(database.query, schema),
@@ -90,12 +90,9 @@ async function startService(scene: MediaFixture, { store, files, pool: poolOptio
         body: (await response.json()) as { id: number; error?: string },
       };
     },
-    async get(path: string, headers: Record<string, string> = {}, user = 1) {
-      const response = await fetch(origin + path, { headers: { ...as(user), ...headers } });
-      return { status: response.status, body: Buffer.from(await response.arrayBuffer()) };
-    },
-    async remove(id: number, user = 1) {
-      const response = await fetch(`${origin}/api/media/${id}`, { method: 'DELETE', headers: as(user) });
+    get: (path: string) => fetch(origin + path, { headers: as(1) }),
+    async remove(id: number) {
+      const response = await fetch(`${origin}/api/media/${id}`, { method: 'DELETE', headers: as(1) });
       return response.status;
     },
     /** Returns how many files the worker processes have inspected. */

@@ -6,8 +6,7 @@ import { call } from '@content-platform/contract/client';
 export interface Tokens {
   accessToken: string;
   refreshToken: string;
-  /** ms */
-  lifetime: number;
+  lifetimeMs: number;
 }
 
 /** Headers that identify the viewer: auth limits guesses by IP address and names the session's device. */
@@ -51,8 +50,13 @@ export function createAuthClient(url: string) {
       }
       if (answer.error) throw failure(answer.status, answer.error, answer.headers);
       const { token: accessToken, refresh_token: refreshToken, expires_in, ...rest } = answer.body;
-      const lifetime = expires_in * 1_000;
-      return { accessToken, refreshToken, lifetime, mustChangePassword: rest.must_change_password === true };
+      const lifetimeMs = expires_in * 1_000;
+      return {
+        accessToken,
+        refreshToken,
+        lifetimeMs,
+        mustChangePassword: rest.must_change_password === true,
+      };
     },
 
     /** Returns new tokens; undefined: the session has ended. Throws 503. */
@@ -62,7 +66,7 @@ export function createAuthClient(url: string) {
       if (answer.error?.error === 'invalid_grant') return undefined;
       if (answer.error) throw unavailable('The session cannot be renewed. Try again later.', answer.error);
       const { access_token: accessToken, refresh_token: next = refreshToken, expires_in } = answer.body;
-      return { accessToken, refreshToken: next, lifetime: expires_in * 1_000 };
+      return { accessToken, refreshToken: next, lifetimeMs: expires_in * 1_000 };
     },
 
     /** Ends the session in auth. Ignores errors, because the viewer's session here ends anyway. */

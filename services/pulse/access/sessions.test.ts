@@ -18,7 +18,7 @@ let sessions: Sessions;
 const tokens = (n: number): Tokens => ({
   accessToken: `access ${n}`,
   refreshToken: `refresh ${n}`,
-  lifetime: 15 * minute,
+  lifetimeMs: 15 * minute,
 });
 
 beforeEach(() => {
@@ -58,8 +58,8 @@ test('ends a session after 12 hours, even if it was renewed', async () => {
 test('ends a session when auth reports its end, but not while auth is unavailable', async () => {
   const value = sessions.open(tokens(1));
   now += 15 * minute;
-  answer = () => Promise.reject(new Error('away'));
-  await expect(sessions.tokenOf(value, from)).rejects.toThrow('away');
+  answer = () => Promise.reject(new Error('unavailable'));
+  await expect(sessions.tokenOf(value, from)).rejects.toThrow('unavailable');
   answer = async () => undefined;
   expect(await sessions.tokenOf(value, from)).toBeUndefined();
   answer = async () => tokens(9);
@@ -68,11 +68,11 @@ test('ends a session when auth reports its end, but not while auth is unavailabl
 
 test('uses the old token until it expires while auth is unavailable', async () => {
   const value = sessions.open(tokens(1));
-  answer = () => Promise.reject(new Error('away'));
+  answer = () => Promise.reject(new Error('unavailable'));
   now += 15 * minute - 1;
   expect(await sessions.tokenOf(value, from)).toBe('access 1');
   now += 1;
-  await expect(sessions.tokenOf(value, from)).rejects.toThrow('away');
+  await expect(sessions.tokenOf(value, from)).rejects.toThrow('unavailable');
 });
 
 test('finds neither an ended session nor an unknown one', async () => {

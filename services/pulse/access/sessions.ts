@@ -3,7 +3,7 @@ import type { AuthClient, ClientHeaders, Tokens } from './auth-client.ts';
 
 interface Session {
   tokens: Tokens;
-  /** ms */
+  /** When the access token is renewed, in ms. */
   renewAt: number;
   /** When the access token expires, in ms. */
   validUntil: number;
@@ -20,8 +20,8 @@ export const sessionMs = 12 * 3_600_000;
 const renewBeforeMs = 60_000;
 const withTimes = (tokens: Tokens, now: number) => ({
   tokens,
-  renewAt: now + Math.max(0, tokens.lifetime - renewBeforeMs),
-  validUntil: now + tokens.lifetime,
+  renewAt: now + Math.max(0, tokens.lifetimeMs - renewBeforeMs),
+  validUntil: now + tokens.lifetimeMs,
 });
 
 /** Holds the tokens of viewers in memory. The browser has a random value. The 1,001st session replaces the oldest. */
@@ -59,7 +59,7 @@ export function createSessions(auth: Pick<AuthClient, 'renew'>, now: () => numbe
       });
     },
 
-    end: (value: string): void => void sessions.delete(value),
+    end: (value = ''): void => void sessions.delete(value),
   };
 }
 export type Sessions = ReturnType<typeof createSessions>;

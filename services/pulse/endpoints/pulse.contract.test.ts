@@ -94,18 +94,18 @@ const pulseSignInExample = { path: '/pulse/sign-in', body: { email: emails.sre, 
 describeEndpoint(contract.pulseSignIn, pulseSignInExample, ({ ask, send }) => {
   const own = () => ({ 'X-Forwarded-For': newAddress(), Origin: gateway });
 
-  test('sets a cookie limited to /pulse, which shows the page', async () => {
+  test('sets a cookie limited to /pulse, which shows the page until the next sign-in', async () => {
     const response = await signIn(emails.sre);
     expect([response.status, response.headers.get('location')]).toEqual([303, '/pulse']);
     const [cookie] = response.headers.getSetCookie();
     expect(cookie).toMatch(/^pulse=[\w-]{43}; Max-Age=43200; Path=\/pulse; HttpOnly; SameSite=Strict$/);
-    const page = await withCookie(cookieOf(response.headers));
+    const headers = { ...own(), Cookie: cookieOf(response.headers) };
+    const page = await withCookie(headers.Cookie);
     expect(page.status).toBe(200);
     expect(await page.text()).toContain('Sign out');
-    const elsewhere = await fetch(`${gateway}/api/me`, { headers: { Cookie: cookieOf(response.headers) } });
-    expect(elsewhere.status).toBe(401);
-    const body = { email: emails.sre, password };
-    expect((await ask({ body, headers: own() })).status).toBe(303);
+    expect((await fetch(`${gateway}/api/me`, { headers })).status).toBe(401);
+    expect((await ask({ body: { email: emails.sre, password }, headers })).status).toBe(303);
+    expect((await withCookie(headers.Cookie)).status).toBe(401);
   });
 
   test('returns 401 for a wrong password, with the form and the reason', async () => {

@@ -42,8 +42,8 @@ export function pulseSignIn(context: PulseContext): Handler<typeof contract.puls
       await auth.logOut(login.accessToken, from);
       throw refusal;
     }
-    const value = sessions.open(login);
-    return { status: 303, headers: { Location: '/pulse', 'Set-Cookie': cookie.set(value) } };
+    sessions.end(cookie.read(call.header('cookie'))); // ASVS 5.0 7.2.4
+    return { status: 303, headers: { Location: '/pulse', 'Set-Cookie': cookie.set(sessions.open(login)) } };
   });
 }
 
@@ -55,7 +55,7 @@ export function pulseSignOut(context: PulseContext): Handler<typeof contract.pul
     const from = clientHeadersOf(call);
     const token = value && (await sessions.tokenOf(value, from).catch(() => undefined));
     if (token) await auth.logOut(token, from);
-    if (value) sessions.end(value);
+    sessions.end(value);
     return { status: 303, headers: { Location: '/pulse', 'Set-Cookie': cookie.clear() } };
   });
 }

@@ -4,8 +4,8 @@ import { html } from './html.ts';
 test('escapes values in text and attributes', () => {
   const evil = `"><script>alert('x')</script>&`;
   expect(html`<p title="${evil}">${evil}</p>`.text).not.toContain('<script>');
-  expect(html`${'&<>"\''}`.text).toBe('&amp;&lt;&gt;&quot;&#39;');
-  expect(html`${['<b>', html`<i>${'<'}</i>`]}`.text).toBe('&lt;b&gt;<i>&lt;</i>');
+  expect(html`${'&<>"\''}`.text).toBe('&#38;&#60;&#62;&#34;&#39;');
+  expect(html`${['<b>', html`<i>${'<'}</i>`]}`.text).toBe('&#60;b&#62;<i>&#60;</i>');
 });
 
 test('does not escape Html again, omits missing values and shows 0', () => {

@@ -8,19 +8,11 @@ export class Html {
 
 export type Content = Html | string | number | null | undefined | false | readonly Content[];
 
-const entities: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
 function textOf(content: Content): string {
   if (content === null || content === undefined || content === false) return '';
   if (content instanceof Html) return content.text;
   if (Array.isArray(content)) return content.map(textOf).join('');
-  return String(content).replace(/[&<>"']/g, (character) => entities[character]!);
+  return String(content).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
 /** Renders a template. Escapes values in text and quoted attributes unless they are Html; omits null and false. */

@@ -69,7 +69,7 @@ test('shows a row for each class of failed jobs, with its newest job and a retry
   const rows = text.slice(text.indexOf('id="jobs"')).split('<tr>').slice(2, 4);
   const times = ['2025-12-24', '23:59:58', '2026-01-02', '03:04:05'];
   const button = 'action="/pulse/failed-jobs/17/retry"';
-  for (const word of ['not_json', 'Job 17: Unexpected &lt;b&gt;', '1203', ...times, button])
+  for (const word of ['not_json', 'Job 17: Unexpected &#60;b&#62;', '1203', ...times, button])
     expect(rows[0]).toContain(word);
   expect(rows[1]).toContain('action="/pulse/failed-jobs/9/retry"');
   expect(show({ report: { ...report, failed_jobs: [] } })).toContain('No job is open.');
@@ -81,4 +81,4 @@ test('says who gets alerts, and that none gets them', () => {
   expect(show({ report: { ...report, alert_receivers: null } })).toContain('It is unknown whether alerts');
 });
 
-test('escapes SQL statements', () => expect(show()).toContain('SELECT &lt;$1&gt;'));
+test('escapes SQL statements', () => expect(show()).toContain('SELECT &#60;$1&#62;'));

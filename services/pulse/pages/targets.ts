@@ -44,7 +44,7 @@ function tile(target: Target, samples: readonly Sample[], now: number): Html {
   </section>`;
 }
 
-/** Renders the five targets, each with a line of the last hour. */
+/** Renders the targets, each with a line of the last hour. */
 export function targetTiles({ targets }: PulseReport, samples: readonly Sample[]): Html {
   const now = samples.at(-1)?.at ?? 0;
   return html`<div class="tiles">${targets.map((target) => tile(target, samples, now))}</div>`;

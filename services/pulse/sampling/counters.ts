@@ -67,8 +67,8 @@ export function sum(all: Iterable<Counts>): Counts {
   return total;
 }
 
-/** Returns the largest measured series of a gauge, because every replica measures the same shared value. */
-export function gauge(name: string, ...scrapes: readonly Scrape[]): number | undefined {
+/** Returns the largest value of a metric in `scrapes`: replicas measure the same shared value. undefined: no value. */
+export function largestValue(name: string, ...scrapes: readonly Scrape[]): number | undefined {
   const values = scrapes.flatMap((scrape) => scrape.get(name) ?? []).map(({ value }) => value);
   const measured = values.filter(Number.isFinite);
   return measured.length > 0 ? Math.max(...measured) : undefined;

@@ -1,15 +1,13 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { RequestListener } from 'node:http';
 import { createMetrics } from '@content-platform/chassis';
+import { calledAfterEach } from '../../../test/support/called-after-each.ts';
 import { startHttpServer } from '../../../test/support/http-server.ts';
 import { until } from '../../../test/support/wait.ts';
 import { startSampler } from './sampler.ts';
 import { processesAt } from './scrape.ts';
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
+const closers = calledAfterEach();
 
 async function listen(answer: RequestListener): Promise<string> {
   const { origin, close } = await startHttpServer(answer);
@@ -32,7 +30,7 @@ test('reports processes as down if they hang, are unreachable or reply with some
 });
 
 const began = { name: 'process_start_time_seconds', values: [{ labels: {}, value: 1_700_000_000 }] };
-const told = (name: string, ...values: unknown[]) => JSON.stringify([began, { name, values }]);
+const metricsJson = (name: string, ...values: unknown[]) => JSON.stringify([began, { name, values }]);
 const duration = 'http_request_duration_seconds';
 
 test('reports a process with a malformed reply as down, and continues the round', async () => {
@@ -41,17 +39,17 @@ test('reports a process with a malformed reply as down, and continues the round'
     '[null]',
     '[]',
     JSON.stringify([{ name: duration, values: 5 }, began]),
-    told(duration, null),
-    told(duration, { value: 1 }),
-    told(duration, { value: 1, labels: null }),
-    told(duration, { value: '1', labels: {} }),
-    told(duration, { value: 1, labels: {}, metricName: 1 }),
+    metricsJson(duration, null),
+    metricsJson(duration, { value: 1 }),
+    metricsJson(duration, { value: 1, labels: null }),
+    metricsJson(duration, { value: '1', labels: {} }),
+    metricsJson(duration, { value: 1, labels: {}, metricName: 1 }),
     JSON.stringify([{ ...began, values: [{ labels: {}, value: 1e300 }] }]),
     `${JSON.stringify([began])}${' '.repeat(10_000_001)}`,
   ];
   const slow = (name: string, value: number | null, postgres: string) => {
     const ready = JSON.stringify({ checks: { postgres, redis: 'ok' } });
-    const answer = (url?: string) => (url === '/metrics' ? told(name, { value, labels: {} }) : ready);
+    const answer = (url?: string) => (url === '/metrics' ? metricsJson(name, { value, labels: {} }) : ready);
     return listen(({ url }, response) => void setTimeout(() => response.end(answer(url)), 1_100));
   };
   const addresses = answers.map((answer) => listen((_, response) => response.end(answer)));

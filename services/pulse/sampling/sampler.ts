@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Target } from '@content-platform/contract';
-import { gauge, sum, type Counts } from './counters.ts';
+import { largestValue, sum, type Counts } from './counters.ts';
 import { processesAt, scrape, type Scrape } from './scrape.ts';
 import { countWindowMs, measure } from './targets.ts';
 import { watchAddresses, type WatchedProcess } from './watched-process.ts';
@@ -11,7 +11,7 @@ const maxSamples = 720;
 
 /** The result of one round of scraping all processes. */
 export interface Sample {
-  /** ms */
+  /** When the round ended, in ms. */
   at: number;
   /** Increases of the counters since the previous sample. */
   increases: Counts;
@@ -24,7 +24,7 @@ export type Gauges = ReturnType<typeof gaugesOf>;
 
 /** Returns the gauges of all processes; undefined: no process reported the value. */
 export function gaugesOf(scrapes: readonly Scrape[]) {
-  const largest = (name: string) => gauge(name, ...scrapes);
+  const largest = (name: string) => largestValue(name, ...scrapes);
   const measured = largest('invalidation_queue_measured_timestamp_seconds');
   return {
     /** Whether a gateway responded; only gateways count requests. */

@@ -49,12 +49,12 @@ const isFamily = (one: Partial<Family> | null) =>
 /** The values of a process's metrics by name. */
 export type Scrape = ReadonlyMap<string, Family['values']>;
 
-/** Gauges of content-cache that keep their last value while the store that they describe is unavailable. */
-const storeOf = { failed_jobs_open: 'postgres', cache_memory_bytes: 'redis' };
+/** Gauges that keep their last value while their store is unavailable; /pulse then ignores them. Add new ones here. */
+const storeOfGauge = { failed_jobs_open: 'postgres', cache_memory_bytes: 'redis' };
 
 /** Returns the states of a process's dependencies by name. */
 async function checksOf(address: string): Promise<Record<string, string> | undefined> {
-  // Not the rest of the time for /metrics: while a store hangs, each of the two replies takes a second.
+  // A time limit of its own, beside that of /metrics: while a store hangs, each of the two replies takes a second.
   const signal = AbortSignal.timeout(timeoutMs);
   const response = await fetch(`${address}/health/ready`, { redirect: 'error', signal });
   return (JSON.parse(await bodyOf(response)) as { checks?: Record<string, string> }).checks;
@@ -72,7 +72,7 @@ export async function scrape(address: string): Promise<Scrape | undefined> {
     // A malformed reply must not stop the round of all other processes.
     if (!families.every(isFamily)) return undefined;
     const values = new Map(families.map((family) => [family.name, family.values]));
-    const kept = Object.entries(storeOf).filter(([name]) => values.has(name));
+    const kept = Object.entries(storeOfGauge).filter(([name]) => values.has(name));
     const checks = kept.length > 0 ? await checksOf(address).catch(() => undefined) : undefined;
     for (const [name, store] of kept) if (checks?.[store] !== 'ok') values.delete(name);
     // Every process of the platform reports its start.

@@ -1,4 +1,4 @@
-import { minRequests, pathsWithOwnLimit, targetGoals, type Target } from '@content-platform/contract';
+import { minRequests, models, pathsWithOwnLimit, targetGoals, type Target } from '@content-platform/contract';
 import { bucketsOf, countOf, p95, type Counts } from './counters.ts';
 import type { Gauges } from './sampler.ts';
 
@@ -32,14 +32,10 @@ function failedJobs({ failedJobs: open }: Gauges): Target {
   return { name: 'failed_jobs', value: open ?? null, ...targetGoals.failed_jobs, ok };
 }
 
-/** Counts reads of content by the cache's outcome, of all models or of one. */
-export function readsOf(counted: Counts, model?: string) {
+/** Counts reads of content by the cache's outcome. */
+export function readsOf(counted: Counts, some: readonly string[] = models) {
   const of = (outcome: string) =>
-    [...counted].reduce((sum, [key, n]) => {
-      const [kind, ofModel, ofOutcome] = key.split('|');
-      const isAsked = kind === 'read' && ofOutcome === outcome && (model === undefined || ofModel === model);
-      return isAsked ? sum + n : sum;
-    }, 0);
+    some.reduce((sum, model) => sum + (counted.get(`read|${model}|${outcome}`) ?? 0), 0);
   const [hits, misses, bypasses] = [of('hit'), of('miss'), of('bypass')];
   const all = hits + misses + bypasses;
   return { hits, misses, bypasses, all, ratio: all > 0 ? hits / all : null };

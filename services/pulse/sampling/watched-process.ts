@@ -1,5 +1,5 @@
 import type { PulseReport } from '@content-platform/contract';
-import { countersOf, gauge, increase, type Counts } from './counters.ts';
+import { countersOf, increase, largestValue, type Counts } from './counters.ts';
 import type { Scrape } from './scrape.ts';
 import { countWindowMs } from './targets.ts';
 
@@ -38,7 +38,7 @@ export function watchProcess(address: string, watchedSince: number) {
         state = { ...state, ...unknown };
         return nothing;
       }
-      const started = (gauge('process_start_time_seconds', scrape) ?? 0) * 1_000;
+      const started = (largestValue('process_start_time_seconds', scrape) ?? 0) * 1_000;
       const before = baseline(started, at);
       if (startedAt !== undefined && started !== startedAt) {
         restarts.push(at);
@@ -51,9 +51,9 @@ export function watchProcess(address: string, watchedSince: number) {
         service: service === undefined ? state.service : String(service),
         address,
         up: true,
-        cpu: cpuSince(at, gauge('process_cpu_seconds_total', scrape) ?? 0),
-        memory_bytes: gauge('process_resident_memory_bytes', scrape) ?? null,
-        event_loop_delay: gauge('nodejs_eventloop_lag_p99_seconds', scrape) ?? null,
+        cpu: cpuSince(at, largestValue('process_cpu_seconds_total', scrape) ?? 0),
+        memory_bytes: largestValue('process_resident_memory_bytes', scrape) ?? null,
+        event_loop_delay: largestValue('nodejs_eventloop_lag_p99_seconds', scrape) ?? null,
         started_at: new Date(started).toISOString(),
         restarts: restarts.length,
       };

@@ -34,23 +34,16 @@ export interface ClearResult {
   sizes: Clears[];
 }
 
-export interface Measured {
-  /** Hits of the platform and of a plain service with GET, SET and DEL, in the same rounds. */
-  hits: HitRound[];
-  plainHits: HitRound[];
-  race: Race;
-  /** Races in one process and across two. */
-  storms: Storm[];
-  /** In ascending order of the number of keys. */
-  none: Clears[];
-  sweep: Clears[];
-  together: Together;
-}
-
-export function judge({ hits, plainHits, race, storms, none, sweep, together }: Measured): Verdict[] {
+/** Compares the platform's cache, the first result, with the goals. */
+export function judge(caches: CacheResult[], clears: ClearResult[], together: Together): Verdict[] {
+  const { rounds: hits, storms, race } = caches[0]!;
+  const { rounds: plainHits } = caches.find(({ name }) => name === 'GET, SET, DEL')!;
+  const sizesOf = (wanted: string) => clears.find(({ name }) => name === wanted)!.sizes;
+  const [none, sweep] = [sizesOf('ours, none'), sizesOf('ours, sweep')];
+  // The sizes are in ascending order of the number of keys.
   const [fewest, most] = [none[0]!, none.at(-1)!];
   const growth = most.redisCpu / fewest.redisCpu;
-  const reads = Math.max(...storms.map((storm) => storm.reads));
+  const reads = Math.max(...[...storms.one, ...storms.two].map((storm) => storm.reads));
   const slowest = sweep.at(-1)!;
   const sharedSweepMs = together.ms / together.scans;
   const hit = (what: string, part: 'service' | 'redis', goal: number): Verdict => {

@@ -51,9 +51,9 @@ async function start(candidate: Candidate, on = context) {
   const port = await freeRow(1);
   const child = candidate.start(port, on);
   const service = connectTo(originOf(port), headers);
-  const untilWell = () => until(`${candidate.name} is ready`, () => isReady(port));
-  await untilWell();
-  return { child, service, untilWell };
+  const untilReady = () => until(`${candidate.name} is ready`, () => isReady(port));
+  await untilReady();
+  return { child, service, untilReady };
 }
 type Started = Awaited<ReturnType<typeof start>>;
 
@@ -106,7 +106,7 @@ async function compareRaces(running: readonly Running[]): Promise<void> {
   }
 }
 
-async function compareClears(): Promise<{ results: ClearResult[]; together: Together }> {
+async function compareClears(): Promise<{ clears: ClearResult[]; together: Together }> {
   const prober = startHelper('test/bench/cache/prober.ts', { REDIS_URL: large.url });
   const on = { redis: large, records, prober, idleCpu: 0 };
   const results: (ClearResult & { way: WayToClear; started: Started })[] = [];
@@ -116,19 +116,19 @@ async function compareClears(): Promise<{ results: ClearResult[]; together: Toge
   }
   for (const [index, keys] of sizes.entries()) {
     await fill(large, keys);
-    for (const { started } of results) await started.untilWell();
+    for (const { started } of results) await started.untilReady();
     on.idleCpu = await measureIdleCpu(large);
     for (const { way, started, sizes: measured } of results) {
       // content-cache disconnects from a Redis that was blocked for 250 ms, by filling or KEYS, and reconnects within a second.
-      await started.untilWell();
+      await started.untilReady();
       const count = clearCounts[way.isSearch ? 'search' : 'known'][index]!;
       measured.push(await measureClears(started.service, way.isSearch, on, keys, count));
     }
   }
   const { started } = results.find(({ name }) => name === 'ours, sweep')!;
-  await started.untilWell();
+  await started.untilReady();
   const together = await measureTogether(started.service, on, sizes.at(-1)!);
-  return { results: results.map(({ name, does, sizes }) => ({ name, does, sizes })), together };
+  return { clears: results.map(({ name, does, sizes }) => ({ name, does, sizes })), together };
 }
 
 try {
@@ -138,30 +138,19 @@ try {
   console.log(`Hits: ${rounds} rounds of ${requests} requests of 1 KB, ${connections} connections`);
   await compareHits(running);
   console.log('Clears');
-  const clears = await compareClears();
+  const { clears, together } = await compareClears();
   console.log('Storms and races'); // last, because records.slow() delays every later read of the database
   await compareStorms(running);
   await compareRaces(running);
 
-  const { together } = clears;
-  const clearsOf = (name: string) => clears.results.find((each) => each.name === name)!.sizes;
-  const [ours] = results as [CacheResult];
-  const verdicts = judge({
-    hits: ours.rounds,
-    plainHits: results.find(({ name }) => name === 'GET, SET, DEL')!.rounds,
-    race: ours.race,
-    storms: [...ours.storms.one, ...ours.storms.two],
-    none: clearsOf('ours, none'),
-    sweep: clearsOf('ours, sweep'),
-    together,
-  });
+  const verdicts = judge(results, clears, together);
   const settings = { scale, connections, requests, readers, raceSeconds, slowness };
   const versions = {
     ...stores.versions,
     redis: await redisVersion(redis.admin),
     ...versionsOf('bentocache', 'cache-manager', '@keyv/redis', 'ioredis'),
   };
-  const found = { settings, verdicts, caches: results, clears: clears.results, together };
+  const found = { settings, verdicts, caches: results, clears, together };
   conclude('cache', verdicts, found, versions);
 } finally {
   await stopAll();

@@ -31,12 +31,12 @@ export async function prepare(stores: Stores) {
     headers: { ...auth.headers, 'content-type': 'application/json' },
     redis,
     producer,
-    /** Starts content-cache, which must not be running. With `untilWell`, resolves when it is ready. */
-    async start(unmanagedKeys: UnmanagedKeys, untilWell: boolean): Promise<void> {
+    /** Starts content-cache, which must not be running. With `untilReady`, resolves when it is ready. */
+    async start(unmanagedKeys: UnmanagedKeys, untilReady: boolean): Promise<void> {
       const { postgres, logs, kafka } = stores;
       const addresses = { auth: auth.url, postgres, logs, redis: redis.url, kafka };
       service = startContentCache(port, addresses, { CACHE_UNMANAGED_KEYS: unmanagedKeys });
-      if (untilWell) await until('content-cache is ready', () => isReady(port));
+      if (untilReady) await until('content-cache is ready', () => isReady(port));
     },
     /** Stops content-cache, which then leaves the consumer group. */
     async end(): Promise<void> {

@@ -1,10 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { Kafka, logLevel } from 'kafkajs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cacheInvalidation } from '@content-platform/contract';
 import { containersOf, docker, killFor, untilHealthy } from '../../compose/docker.ts';
+import { kafkaClient } from '../../support/events.ts';
 import { raceWhile } from '../../support/gateway-race.ts';
-import { stack } from '../../support/stack.ts';
 import { until } from '../../support/wait.ts';
 import { restartEach } from '../containers.ts';
 import { traffic } from '../../compose/races.ts';
@@ -31,8 +30,7 @@ test('a killed primary is replaced by its replica and returns as a replica', asy
 
 /** Returns the leader and the in-sync replicas of each partition of the topic. */
 async function partitions() {
-  const kafka = new Kafka({ brokers: stack().kafka!.split(','), logLevel: logLevel.NOTHING });
-  const admin = kafka.admin();
+  const admin = kafkaClient().admin();
   await admin.connect();
   try {
     const { topics } = await admin.fetchTopicMetadata({ topics: [cacheInvalidation.topic] });

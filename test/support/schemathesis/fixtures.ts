@@ -6,11 +6,11 @@ import { announce, closeEvents } from '../events.ts';
 import { newLetter } from '../letters.ts';
 import { newPdf } from '../media.ts';
 import { closeRecords } from '../records.ts';
-import type { Asker } from './roles.ts';
+import type { Caller } from './roles.ts';
 
 /** Creates data that no request can create: letters of the callers, and failed events. */
-export async function makeFixtures(askers: readonly Asker[]): Promise<void> {
-  for (const { id } of askers.flatMap(({ peers }) => peers))
+export async function makeFixtures(callers: readonly Caller[]): Promise<void> {
+  for (const { id } of callers.flatMap(({ peers }) => peers))
     for (const state of ['open', 'open', 'draft', 'sent'] as const) await newLetter({ userId: id, state });
   for (let count = 0; count < 40; count += 1) await announce(`no JSON ${count}`);
   await closeEvents();

@@ -10,8 +10,8 @@ import schemathesis
 from hypothesis import strategies
 from schemathesis.openapi.checks import ObjectLevelAuthorizationViolation, RejectedPositiveData
 
-around = json.loads(os.environ["SCHEMATHESIS_AROUND"])
-gateway = around["gateway"]
+run_context = json.loads(os.environ["SCHEMATHESIS_CONTEXT"])
+gateway = run_context["gateway"]
 numbers = random.Random(int(os.environ["SCHEMATHESIS_SEED"]))
 
 
@@ -20,7 +20,7 @@ def address() -> str:
     return ".".join(["10", *(str(numbers.randint(1, 254)) for _ in range(3))])
 
 
-class Leaver:
+class SessionUser:
     """Sends the requests that end sessions as a separate user of the same role, and logs in again afterwards."""
 
     def __init__(self, credentials):
@@ -40,9 +40,9 @@ class Leaver:
         return answer.json()["items"][0]["id"]
 
 
-leaver = Leaver(around["leaver"]) if "leaver" in around else None
+session_user = SessionUser(run_context["session_user"]) if "session_user" in run_context else None
 # listSessions as well: its ids then belong to the session user.
-leaving = {"logout", "identityLogout", "deleteSessions", "deleteSession", "listSessions", "changePassword"}
+session_operations = {"logout", "identityLogout", "deleteSessions", "deleteSession", "listSessions", "changePassword"}
 guessing = {"login", "pulseSignIn"}
 changing = {"updateUser", "deleteUser", "createTemporaryPassword"}
 forms_of_a_page = {"pulseSignIn", "pulseSignOut", "pulseRetry"}
@@ -54,13 +54,13 @@ def id_of(case) -> str:
 
 def known_body(name):
     """Returns a body that needs knowledge of the existing data."""
-    if name in guessing and leaver:
-        return leaver.credentials
-    if name == "changePassword" and leaver:
+    if name in guessing and session_user:
+        return session_user.credentials
+    if name == "changePassword" and session_user:
         new = f"own passphrase {numbers.getrandbits(64):x}"
-        return {"current_password": leaver.credentials["password"], "new_password": new}
+        return {"current_password": session_user.credentials["password"], "new_password": new}
     if name == "token":
-        return {"grant_type": "client_credentials", **around["client"]}
+        return {"grant_type": "client_credentials", **run_context["client"]}
     return None
 
 
@@ -75,12 +75,12 @@ def before_call(context, case, kwargs):
     if name in forms_of_a_page and numbers.random() < 0.8:
         case.headers["Origin"] = gateway
     # Prevents an admin from deleting the accounts of this run, and from replacing their passwords.
-    if name in changing and str(case.path_parameters.get("id")) in around["accounts"]:
+    if name in changing and str(case.path_parameters.get("id")) in run_context["accounts"]:
         case.path_parameters["id"] = 9007199254740991
-    if name in leaving and leaver and case.auth_identity:
-        case.headers.update(leaver.authorization())
+    if name in session_operations and session_user and case.auth_identity:
+        case.headers.update(session_user.authorization())
         if name == "deleteSession" and is_known:
-            case.path_parameters["id"] = leaver.session()
+            case.path_parameters["id"] = session_user.session()
     if is_known and (body := known_body(name)):
         case.body = body
         # The token endpoint would read client credentials from this header.
@@ -91,11 +91,11 @@ def before_call(context, case, kwargs):
 @schemathesis.hook
 def after_call(context, case, response):
     name = id_of(case)
-    if leaver is None or name not in leaving or case.method == "GET" or response.status_code >= 300:
+    if session_user is None or name not in session_operations or case.method == "GET" or response.status_code >= 300:
         return
-    leaver.token = None
+    session_user.token = None
     if name == "changePassword":
-        leaver.credentials = {**leaver.credentials, "password": case.body["new_password"]}
+        session_user.credentials = {**session_user.credentials, "password": case.body["new_password"]}
 
 
 # Errors for well-formed requests that do not match existing data, which the document cannot express.
@@ -159,7 +159,7 @@ def filter_failure(context, failure, case, response):
         return False
     # Logs are the same for every reader, and an admin's letters:write allows reading every letter.
     if isinstance(failure, ObjectLevelAuthorizationViolation):
-        return name not in (logs | letters if around["role"] == "admin" else logs)
+        return name not in (logs | letters if run_context["role"] == "admin" else logs)
     # An invented segment, for example `retry` as an id, can match another path with other methods.
     if response.status_code == 405 and "{" in case.path:
         return case.formatted_path not in case.operation.schema.raw_schema["paths"]

@@ -21,13 +21,13 @@ export const roles = [
   'admin',
 ] as const;
 
-export interface Asker {
+export interface Caller {
   name: (typeof roles)[number];
   logins: Login[];
   /** Two users of the role who must not see each other's data; schemathesis alternates between them. */
   peers: Person[];
   /** The user for requests that end sessions. */
-  leaver?: Person;
+  sessionUser?: Person;
 }
 
 function login(name: string, endpoint: string, body: object, token: string): Login {
@@ -58,23 +58,23 @@ async function newPerson(role: contract.Role) {
 }
 
 /** Returns all users of a role, including the one for requests that end sessions. */
-export const peopleOf = ({ peers, leaver }: Asker): Person[] => [...peers, ...(leaver ? [leaver] : [])];
+export const peopleOf = ({ peers, sessionUser }: Caller): Person[] => peers.concat(sessionUser ?? []);
 
-async function person(role: contract.Role): Promise<Asker> {
+async function person(role: contract.Role): Promise<Caller> {
   const people = [await newPerson(role), await newPerson(role)];
   const logins = people.map(({ email, password }, index) =>
     login(`${role}-${index + 1}`, '/api/login', { email, password }, '/token'),
   );
-  return { name: role, logins, peers: people, leaver: await newPerson(role) };
+  return { name: role, logins, peers: people, sessionUser: await newPerson(role) };
 }
 
-function client(name: Asker['name'], id: string, secret: string): Asker {
+function client(name: Caller['name'], id: string, secret: string): Caller {
   const body = { grant_type: 'client_credentials', client_id: id, client_secret: secret };
   return { name, logins: [login(id, '/api/token', body, '/access_token')], peers: [] };
 }
 
 /** Creates all callers: anonymous, users of each role, the content server, and a client with every other scope. */
-export async function newAskers(): Promise<Asker[]> {
+export async function newCallers(): Promise<Caller[]> {
   const others = contract.machineScopes.filter((scope) => scope !== 'cache:clear');
   const id = `schemathesis-${randomUUID()}`.slice(0, 30);
   const secret = await admin('create-client', id, ...others.flatMap((scope) => ['--scope', scope]));

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { runCommand } from '../../../deploy/local/run-command.ts';
 import { machine } from '../accounts.ts';
 import { stack } from '../stack.ts';
-import type { Asker } from './roles.ts';
+import type { Caller } from './roles.ts';
 import { writeFiles } from './fixtures.ts';
 
 const ownFolder = import.meta.dirname;
@@ -64,7 +64,7 @@ async function count(file: string, { paths }: Document): Promise<{ checks: Count
 }
 
 /** Returns schemathesis.toml with the caller's credentials added. */
-function configuration({ logins, peers }: Asker): string {
+function configuration({ logins, peers }: Caller): string {
   const common = readFileSync(join(ownFolder, 'schemathesis.toml'), 'utf8');
   if (logins.length === 0) return common;
   const quoted = logins.map(({ name }) => JSON.stringify(name));
@@ -77,23 +77,23 @@ function configuration({ logins, peers }: Asker): string {
   return `${common}\n${auth.join('\n')}\n`;
 }
 
-function surrounding({ name, leaver }: Asker, accounts: readonly number[]): object {
+function hookContext({ name, sessionUser }: Caller, accounts: readonly number[]): object {
   return {
     gateway: stack().gateway,
     role: name,
     accounts: accounts.map(String),
     client: { client_id: machine.id, client_secret: machine.secret },
-    ...(leaver && { leaver: { email: leaver.email, password: leaver.password } }),
+    ...(sessionUser && { session_user: { email: sessionUser.email, password: sessionUser.password } }),
   };
 }
 
 /**
- * Runs schemathesis, whose programs are in a folder, as `asker`. Requests must not change the users `accounts`. After a
- * finding, `folder` keeps the inputs and outputs.
+ * Runs schemathesis, whose programs are in a folder, as `caller`. Requests must not change the users `accounts`. After
+ * a finding, `folder` keeps the inputs and outputs.
  */
 export async function runSchemathesis(
   programs: string,
-  asker: Asker,
+  caller: Caller,
   { seed, phases, examples }: Settings,
   accounts: readonly number[],
 ) {
@@ -102,9 +102,9 @@ export async function runSchemathesis(
   const write = (file: string, text: string) => writeFileSync(join(folder, file), text, { mode: 0o600 });
   const document = (await (await fetch(`${gateway}/api/openapi.json`)).json()) as Document;
   write('openapi.json', JSON.stringify(document));
-  write('auth.json', JSON.stringify({ auth: asker.logins }));
-  write('schemathesis.toml', configuration(asker));
-  // The return URL of the demo's identity service.
+  write('auth.json', JSON.stringify({ auth: caller.logins }));
+  write('schemathesis.toml', configuration(caller));
+  // The return URL of the demo's identity provider.
   write('return-to.txt', `"http://127.0.0.1:${Number(new URL(gateway).port) + 9}/return"\n`);
   await writeFiles(join(folder, 'files'));
   const { code, output } = await runCommand(
@@ -127,7 +127,7 @@ export async function runSchemathesis(
       env: {
         PYTHONPATH: ownFolder,
         PYTHONDONTWRITEBYTECODE: '1',
-        SCHEMATHESIS_AROUND: JSON.stringify(surrounding(asker, accounts)),
+        SCHEMATHESIS_CONTEXT: JSON.stringify(hookContext(caller, accounts)),
         SCHEMATHESIS_SEED: String(seed),
       },
     },
@@ -138,7 +138,7 @@ export async function runSchemathesis(
     if (code === 0) rmSync(folder, { recursive: true, force: true });
     return { report, ...counts, output, code, folder };
   } catch (error) {
-    throw new Error(`schemathesis as ${asker.name} did not come to its end:\n${output}`, { cause: error });
+    throw new Error(`schemathesis as ${caller.name} did not finish:\n${output}`, { cause: error });
   }
 }
 export type Run = Awaited<ReturnType<typeof runSchemathesis>>;

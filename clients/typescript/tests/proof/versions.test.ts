@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { closeRecords } from '../../../../test/support/records.ts';
 import { stack } from '../../../../test/support/stack.ts';
+import { useStarted } from '../../../../test/support/use-started.ts';
 import {
   appCode,
   createApplication,
@@ -15,14 +16,8 @@ import {
 const installLimitMs = 120_000;
 const node20 = '20.20.2';
 
-let app: Awaited<ReturnType<typeof createApplication>>;
-beforeAll(async () => {
-  app = await createApplication();
-}, installLimitMs);
-afterAll(async () => {
-  app?.close();
-  await closeRecords();
-});
+const app = useStarted(createApplication, installLimitMs);
+afterAll(closeRecords);
 
 test(
   'an app with the package runs on Node 20',

@@ -47,7 +47,7 @@ async function scansDuring(work: () => Promise<unknown>): Promise<number> {
   });
   await work();
   await redis.admin.echo('the end of the work');
-  await until('the monitor to have seen it all', () => last === 'echo the end of the work');
+  await until('the monitor has seen every command', () => last === 'echo the end of the work');
   monitor.disconnect();
   return scans;
 }
@@ -115,7 +115,7 @@ test('counts 10,000 unmanaged keys among as many others exactly', async () => {
   expect(await redis.admin.dbsize()).toBe(0);
 });
 
-test('none: clears only our own keys, without a scan', async () => {
+test('CACHE_UNMANAGED_KEYS=none clears only our own keys, without a scan', async () => {
   const alone = await started.cache(redis.url, { unmanagedKeys: 'none' });
   await alone.read('webform', 12, 'full', loadVersion(1));
   await put('webform:12:a');
@@ -193,7 +193,7 @@ test('refuses a sweep during which Redis was restarted; the next sweep succeeds'
     if (restarts++ > 0) return;
     await redis.kill();
     await redis.restart();
-    await until('the connection to be back', () => connection.state === 'usable');
+    await until('the connection is usable again', () => connection.state === 'usable');
   });
   await expect(clearer.clearRecord('webform', 12)).rejects.toMatchObject({ name: 'CacheRefused' });
   expect(await clearer.clearRecord('webform', 12)).toBe(0);

@@ -2,6 +2,46 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type CacheNode, CacheRefused, type ClearTransport, SlotsMoving } from '../connection.ts';
 import { recordKey } from './record-cache.ts';
 
+/** sweep: other programs may have written keys `<model>:<id>:…`, clears delete them; none: there are no such keys. */
+export type UnmanagedKeys = 'sweep' | 'none';
+
+/**
+ * All methods return the number of keys deleted, one for each cached view and one for each unmanaged key, once no read
+ * can return anything older than what was committed at the call.
+ * A CacheError (CacheUnavailable, CacheRefused) means that the clear may have failed: retry the clear before acknowledging it.
+ */
+export interface CacheClearer {
+  /** Clears one record: `<model>:<id>` and, with 'sweep', `<model>:<id>:…`. */
+  clearRecord(model: string, id: number): Promise<number>;
+  /** Clears records of a model, with one sweep. Returns the number for each of the ids, which must differ. */
+  clearRecords(model: string, ids: readonly number[]): Promise<number[]>;
+  /** Clears all records of a known model: the pattern `<model>:*`. */
+  clearPattern(model: string): Promise<number>;
+}
+
+/** Maximum number of CLEARs sent at once, so that reads do not wait behind a long list. */
+const sliceSize = 100;
+
+export function createCacheClearer(transport: ClearTransport, unmanagedKeys: UnmanagedKeys): CacheClearer {
+  const sweep = createSweep(transport);
+
+  async function clearRecords(model: string, ids: readonly number[]): Promise<number[]> {
+    const keys = ids.map((id) => recordKey(model, id));
+    const counts: number[] = [];
+    for (let start = 0; start < keys.length; start += sliceSize)
+      counts.push(...(await Promise.all(keys.slice(start, start + sliceSize).map(transport.clear))));
+    if (unmanagedKeys === 'none') return counts;
+    const unmanaged = await sweep(keys);
+    return counts.map((count, index) => count + unmanaged[index]!);
+  }
+
+  return {
+    clearRecord: async (model, id) => (await clearRecords(model, [id]))[0]!,
+    clearRecords,
+    clearPattern: async (model) => (await sweep([modelTarget(model)]))[0]!,
+  };
+}
+
 /** Keys to delete. `webform:12`: other programs' keys of the record (`webform:12:…`). `webform:*`: every key of the model. */
 type SweepTarget = string;
 
@@ -9,7 +49,7 @@ type SweepTarget = string;
 const maxScans = 4;
 const scanPauseMs = 150;
 
-/** The keys that recordKey() makes: `webform:1x` is another program's. */
+/** The keys that recordKey() makes, whose views CLEAR counts. `webform:1x` is another program's: UNLINK deletes it. */
 const recordKeyForm = /^[^:]+:[1-9][0-9]{0,15}$/;
 
 interface Batch {
@@ -102,16 +142,16 @@ function globFor(targets: SweepTarget[]): string {
 async function deletePage(node: CacheNode, keys: Buffer[], deleted: Map<SweepTarget, number>): Promise<void> {
   const unmanaged = new Map<SweepTarget, Buffer[]>();
   const work: Promise<void>[] = [];
-  const add = async (target: SweepTarget, count: Promise<number>) => {
-    deleted.set(target, (await count) + deleted.get(target)!);
-  };
+  const add = (target: SweepTarget, deletion: Promise<number>) =>
+    deletion.then((count) => void deleted.set(target, deleted.get(target)! + count));
   for (const key of keys) {
-    // Keys need not be UTF-8: compared as one character a byte, deleted as bytes.
+    // Keys need not be UTF-8: `text` has one character for each byte, and UNLINK gets the bytes.
     const text = key.toString('latin1');
     const target = targetOf(text, deleted);
     if (target === undefined) continue;
     if (recordKeyForm.test(text)) work.push(add(target, node.clear(text)));
     else unmanaged.set(target, [...(unmanaged.get(target) ?? []), key]);
+    if (work.length === sliceSize) await Promise.all(work.splice(0));
   }
   for (const [target, group] of unmanaged) work.push(add(target, node.unlink(group)));
   await Promise.all(work);
@@ -128,47 +168,6 @@ function targetOf(key: string, targets: ReadonlyMap<SweepTarget, number>): Sweep
   return recordEnd > 0 && targets.has(record) ? record : undefined;
 }
 
-/** Returns the target for every key of a model. */
 const modelTarget = (model: string): SweepTarget => `${model}:*`;
 const isModel = (target: SweepTarget): boolean => target.endsWith(':*');
 const modelOf = (target: SweepTarget): string => target.slice(0, target.indexOf(':'));
-
-/** sweep: other programs may have written keys `<model>:<id>:…`, clears delete them; none: there are no such keys. */
-export type UnmanagedKeys = 'sweep' | 'none';
-
-/**
- * All methods return the number of keys deleted, one for each cached view and one for each unmanaged key, once no read
- * can return anything older than what was committed at the call.
- * A CacheError (CacheUnavailable, CacheRefused) means that the clear may have failed: retry the clear before acknowledging it.
- */
-export interface CacheClearer {
-  /** Clears one record: `<model>:<id>` and, with 'sweep', `<model>:<id>:…`. */
-  clearRecord(model: string, id: number): Promise<number>;
-  /** Clears records of a model, with one sweep. Returns the number for each of the ids, which must differ. */
-  clearRecords(model: string, ids: readonly number[]): Promise<number[]>;
-  /** Clears all records of a known model: the pattern `<model>:*`. */
-  clearPattern(model: string): Promise<number>;
-}
-
-/** Maximum number of CLEARs sent at once, so that reads do not wait behind a long list. */
-const sliceSize = 100;
-
-export function createCacheClearer(transport: ClearTransport, unmanagedKeys: UnmanagedKeys): CacheClearer {
-  const sweep = createSweep(transport);
-
-  async function clearRecords(model: string, ids: readonly number[]): Promise<number[]> {
-    const keys = ids.map((id) => recordKey(model, id));
-    const counts: number[] = [];
-    for (let start = 0; start < keys.length; start += sliceSize)
-      counts.push(...(await Promise.all(keys.slice(start, start + sliceSize).map(transport.clear))));
-    if (unmanagedKeys === 'none') return counts;
-    const unmanaged = await sweep(keys);
-    return counts.map((count, index) => count + unmanaged[index]!);
-  }
-
-  return {
-    clearRecord: async (model, id) => (await clearRecords(model, [id]))[0]!,
-    clearRecords,
-    clearPattern: async (model) => (await sweep([modelTarget(model)]))[0]!,
-  };
-}

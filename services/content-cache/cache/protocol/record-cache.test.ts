@@ -202,7 +202,7 @@ test('serves no reader with a READ that was sent before the reader arrived', asy
     await begun;
     const before = waits;
     const waiting = slow.read('webform', 12, 'full', loadNothing);
-    await until('the reader to wait', () => waits > before);
+    await until('the reader waits for the fill', () => waits > before);
     release();
     await filling;
     return { waiting };
@@ -231,7 +231,7 @@ test('during a slow fill at most two waiting readers read the database; the othe
       return recordOf(1);
     }),
   );
-  await until('the first permits', () => loads === 2);
+  await until('two readers have permits', () => loads === 2);
   // All of them may read the database by now.
   await sleep(300);
   expect(loads).toBe(2);

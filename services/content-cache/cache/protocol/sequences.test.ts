@@ -9,7 +9,7 @@ import {
   readingDatabaseFirst,
 } from '../testing/broken-versions.ts';
 import { protocolScripts } from '../testing/caches.ts';
-import { closedAfterEach, usable } from '../testing/closed-after-each.ts';
+import { closedAfterEach, untilUsable } from '../testing/closed-after-each.ts';
 import { heldLoad, loadVersion, recordOf } from '../testing/loaders.ts';
 import type { RaceCache } from '../testing/race.ts';
 import { follow } from '../../../../test/support/redis-replication.ts';
@@ -46,17 +46,17 @@ async function clearDuringLoad(scripts: ProtocolScripts, reader = (cache: RaceCa
   return readVersion(other, 2);
 }
 
-test('a clear while a slow reader loads', async () => {
+test("refuses a slow reader's fill after the record was cleared", async () => {
   expect(await clearDuringLoad(protocolScripts)).toBe(2);
   expect(await clearDuringLoad(brokenScripts.fillWithoutLeaseCheck)).toBe(1);
   expect(await clearDuringLoad(brokenScripts.clearThatLeavesTheLease)).toBe(1);
 });
 
-test('the database read before the lease is held', async () => {
+test('detects a reader that loads the record before it holds the lease', async () => {
   expect(await clearDuringLoad(protocolScripts, readingDatabaseFirst)).toBe(1);
 });
 
-test('a second reader that joins a read of the database begun before the clear', async () => {
+test('a read after a clear does not share a load that began before the clear', async () => {
   const sequence = async (reader: (cache: RaceCache) => RaceCache) => {
     const redis = await server();
     const raced = await cacheOn(redis, protocolScripts);
@@ -66,7 +66,7 @@ test('a second reader that joins a read of the database begun before the clear',
     await begun;
     await cache.clearRecord('webform', 12);
     const second = readVersion(cache, 2);
-    await until('the second lease', async () => (await redis.admin.exists('webform:12')) === 1);
+    await until('a second lease is taken', async () => (await redis.admin.exists('webform:12')) === 1);
     // Its reply comes before that of a later command; then the reader begins its load.
     await raced.memory();
     await setImmediate();
@@ -91,7 +91,7 @@ async function clearDuringBatch(reader = (cache: RaceCache) => cache): Promise<u
   return readVersion(other, 2);
 }
 
-test('a clear of one record while a slow reader loads several', async () => {
+test("refuses a slow batch reader's fill of the cleared record, and of no other", async () => {
   expect(await clearDuringBatch()).toBe(2);
   expect(await clearDuringBatch(readingDatabaseFirst)).toBe(1);
 });
@@ -118,7 +118,7 @@ async function clearWhileBatchWaits(reader = (cache: RaceCache) => cache): Promi
   return readVersion(other, 2);
 }
 
-test('a clear of a record for which a reader of several waits', async () => {
+test('a batch reader loads a record again that was cleared while the reader waited for it', async () => {
   expect(await clearWhileBatchWaits()).toBe(2);
   expect(await clearWhileBatchWaits(loadingAllAtOnce)).toBe(1);
 });
@@ -130,19 +130,19 @@ async function restartFromOldFile(scripts: ProtocolScripts): Promise<unknown> {
   await readVersion(cache, 1);
   await redis.admin.save();
   // While Redis saved, the cache may have disconnected.
-  await usable(cache);
+  await untilUsable(cache);
   expect(await cache.clearRecord('webform', 12)).toBe(1);
   await redis.kill();
-  await until('the loss to be detected', () => cache.state === 'unavailable');
+  await until('the loss is detected', () => cache.state === 'unavailable');
   await redis.restart();
-  await usable(cache);
+  await untilUsable(cache);
   expect(await redis.admin.hexists('webform:12', 'full:payload')).toBe(1);
   const version = await readVersion(cache, 2);
   expect(await cache.read('webform', 12, 'full', loadVersion(3))).toMatchObject({ outcome: 'hit' });
   return version;
 }
 
-test('a restart from persisted data', async () => {
+test('a read after a restart from an old snapshot does not return the version before the clear', async () => {
   expect(await restartFromOldFile(protocolScripts)).toBe(2);
   expect(await restartFromOldFile(brokenScripts.withoutIncarnation)).toBe(1);
 });
@@ -161,12 +161,12 @@ async function promotionThereAndBack(scripts: ProtocolScripts): Promise<unknown>
   expect(await cacheOfB.clearRecord('webform', 12)).toBe(1);
 
   await promote(a);
-  await usable(cacheOfA);
+  await untilUsable(cacheOfA);
   expect(await a.admin.hexists('webform:12', 'full:payload')).toBe(1);
   return readVersion(cacheOfA, 2);
 }
 
-test('a promotion there and back', async () => {
+test('a read after two failovers does not return the version before a clear that they lost', async () => {
   expect(await promotionThereAndBack(protocolScripts)).toBe(2);
   expect(await promotionThereAndBack(brokenScripts.runIdOnly)).toBe(1);
 });
@@ -178,7 +178,7 @@ async function cutOffPrimary(): Promise<{ a: RedisServer; b: RedisServer; takeOv
   await a.admin.config('SET', 'min-replicas-to-write', '1');
   const takeOver = async () => {
     await promote(b);
-    await until('A to be cut off', async () => {
+    await until('A is cut off', async () => {
       const answer = await a.admin.set('probe', '').catch((error: Error) => error.message);
       return answer?.startsWith('NOREPLICAS') ?? false;
     });
@@ -197,7 +197,7 @@ async function readFromCutOffPrimary(scripts: ProtocolScripts): Promise<unknown>
   return readVersion(cacheOfA, 2);
 }
 
-test('a read from a primary that was cut off', async () => {
+test('a read from a primary that was cut off does not return the version before the clear', async () => {
   expect(await readFromCutOffPrimary(protocolScripts)).toBe(2);
   expect(await readFromCutOffPrimary(brokenScripts.withoutHeader)).toBe(1);
 });
@@ -213,7 +213,7 @@ async function clearPatternOnCutOffPrimary(scripts: ProtocolScripts): Promise<un
   return { acknowledged, readThen: await readVersion(cacheOfB, 2) };
 }
 
-test('a clear of a model on a primary that was cut off', async () => {
+test('refuses to clear a model on a primary that was cut off', async () => {
   expect(await clearPatternOnCutOffPrimary(protocolScripts)).toEqual({
     acknowledged: 'CacheRefused',
     readThen: 1,
@@ -236,18 +236,18 @@ test.each(Object.entries(onReplica))(
   'a primary that became a replica refuses %s, and the new primary is looked up',
   async (_, ask) => {
     const [primary, replica] = [await server(), await server()];
-    const way = await startProxy(new URL(replica.url));
-    started.onEnd(way.close);
-    const cache = await started.cache(way.url);
+    const proxy = await startProxy(new URL(replica.url));
+    started.onEnd(proxy.close);
+    const cache = await started.cache(proxy.url);
     await readVersion(cache, 1);
     // Asks before the replica is in step: until then, a ping of the cache might find it first.
     await replica.admin.replicaof('127.0.0.1', primary.port);
     await expect(ask(cache)).rejects.toMatchObject({ name: 'CacheRefused' });
-    await until('the connection to be closed', () => cache.state === 'unavailable');
+    await until('the connection is closed', () => cache.state === 'unavailable');
     expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'bypass' });
 
-    way.redirect(new URL(primary.url));
-    await usable(cache);
+    proxy.redirect(new URL(primary.url));
+    await untilUsable(cache);
     expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'miss' });
     expect(await primary.admin.exists('webform:12')).toBe(1);
   },

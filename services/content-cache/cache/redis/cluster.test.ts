@@ -5,7 +5,7 @@ import type { ContentCache, ContentCacheOptions } from '../index.ts';
 import { recordKey } from '../protocol/record-cache.ts';
 import { slotOf } from './slot-map.ts';
 import { protocolScripts } from '../testing/caches.ts';
-import { closedAfterEach, usable } from '../testing/closed-after-each.ts';
+import { closedAfterEach, untilUsable } from '../testing/closed-after-each.ts';
 import { loadNothing, loadVersion } from '../testing/loaders.ts';
 import { startCluster, type ClusterMember } from '../../../../test/support/redis-cluster.ts';
 import { useStarted } from '../../../../test/support/use-started.ts';
@@ -134,7 +134,7 @@ test('does not redirect the clear of a moving key, which could return after the 
 });
 
 /** Clears a model while its record moves from A to B behind B's scan, and back behind A's scan. */
-async function clearWhileSlotIsAway(check: 'checked' | 'unchecked') {
+async function clearWhileSlotMovesAndReturns(check: 'checked' | 'unchecked') {
   const cache = await start();
   await versionOf(cache, idAtA, 1);
   const connection = await started.connection(cluster.url);
@@ -168,7 +168,7 @@ async function clearWhileSlotIsAway(check: 'checked' | 'unchecked') {
   const unchecked = check === 'unchecked' ? { slotOwnership: async () => '' } : {};
   const clearer = createCacheClearer({ ...connection, primaries: () => slowed, ...unchecked }, 'sweep');
   const acknowledged = await clearer.clearPattern('webform');
-  await usable(cache);
+  await untilUsable(cache);
   let readThen: number | undefined;
   await until('it is read from the cache, or with its help', async () => {
     const { outcome, record } = await cache.read('webform', idAtA, 'full', loadVersion(2));
@@ -179,9 +179,9 @@ async function clearWhileSlotIsAway(check: 'checked' | 'unchecked') {
 }
 
 test('detects a slot that moves to another node and back during a scan', async () => {
-  expect(await clearWhileSlotIsAway('checked')).toEqual({ acknowledged: 1, readThen: 2 });
+  expect(await clearWhileSlotMovesAndReturns('checked')).toEqual({ acknowledged: 1, readThen: 2 });
   await Promise.all(cluster.primaries.map(({ admin }) => admin.flushall()));
-  expect(await clearWhileSlotIsAway('unchecked')).toEqual({ acknowledged: 0, readThen: 1 });
+  expect(await clearWhileSlotMovesAndReturns('unchecked')).toEqual({ acknowledged: 0, readThen: 1 });
 });
 
 test('losing one primary affects only its keys, and its part recovers before it is used', async () => {
@@ -202,7 +202,7 @@ test('losing one primary affects only its keys, and its part recovers before it 
   });
   for (const id of [idAtA, idAtB, idAtC]) await versionOf(cache, id, 1);
   await b.admin.save();
-  await usable(cache);
+  await untilUsable(cache);
   await b.kill();
   await until('the loss is detected', () => cache.state === 'partial');
   expect(states.at(-1)).toMatch(new RegExp(`^partial 127.0.0.1:${b.port}: `));
@@ -214,7 +214,7 @@ test('losing one primary affects only its keys, and its part recovers before it 
   await expect(cache.memory()).rejects.toMatchObject({ name: 'CacheUnavailable' });
 
   await b.restart();
-  await usable(cache);
+  await untilUsable(cache);
   // The hook runs more than once if B replied before it had rejoined its cluster.
   expect(recoveries.length).toBeGreaterThanOrEqual(4);
   expect(recoveries).not.toContain(true);
@@ -237,15 +237,15 @@ test('uses a primary that holds keys of a slot that is still moving to it', asyn
 test('one reachable node is enough to find the cluster', async () => {
   const cache = await started.cache(`redis-cluster://127.0.0.1:1,127.0.0.1:${c.port}`);
   expect(cache.state).toBe('usable');
-  const away = await started.cache('redis-cluster://127.0.0.1:1,127.0.0.1:2');
-  expect(away.state).toBe('unavailable');
-  expect(await away.read('webform', 1, 'full', loadVersion(1))).toMatchObject({
+  const unreachable = await started.cache('redis-cluster://127.0.0.1:1,127.0.0.1:2');
+  expect(unreachable.state).toBe('unavailable');
+  expect(await unreachable.read('webform', 1, 'full', loadVersion(1))).toMatchObject({
     outcome: 'bypass',
     reason: { name: 'CacheUnavailable', message: expect.stringContaining('ECONNREFUSED') },
   });
-  await expect(away.clearRecord('webform', 1)).rejects.toMatchObject({ name: 'CacheUnavailable' });
-  await away.close();
-  expect(away.state).toBe('closed');
+  await expect(unreachable.clearRecord('webform', 1)).rejects.toMatchObject({ name: 'CacheUnavailable' });
+  await unreachable.close();
+  expect(unreachable.state).toBe('closed');
 });
 
 test('refuses to start if the URL has the wrong form', async () => {

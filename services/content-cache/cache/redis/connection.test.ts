@@ -16,8 +16,8 @@ beforeEach(async () => {
 });
 const start = (options: Partial<ContentCacheOptions> = {}, url = redis.url) => started.cache(url, options);
 
-const becomes = (cache: ContentCache, state: CacheState) =>
-  until(`the cache to be ${state}`, () => cache.state === state);
+const untilState = (cache: ContentCache, state: CacheState) =>
+  until(`the cache is ${state}`, () => cache.state === state);
 
 const ourClients = async () => {
   const list = String(await redis.admin.client('LIST'));
@@ -39,7 +39,7 @@ test('bypasses a Redis that is unreachable at the start, refuses clears, and use
   await expect(cache.memory()).rejects.toMatchObject({ name: 'CacheUnavailable' });
 
   await redis.restart();
-  await becomes(cache, 'usable');
+  await untilState(cache, 'usable');
   expect(await cache.read('webform', 12, 'full', loadVersion(1))).toMatchObject({ outcome: 'miss' });
 });
 
@@ -68,7 +68,7 @@ test('starts although Redis hangs in the handshake', async () => {
   const cache = await start({}, redis.url.replace('redis://', 'redis://:secret@'));
   expect(cache.state).toBe('unavailable');
   redis.resume();
-  await becomes(cache, 'usable');
+  await untilState(cache, 'usable');
 });
 
 test('while recovering, reads bypass the cache and clears are carried out', async () => {
@@ -86,12 +86,12 @@ test('while recovering, reads bypass the cache and clears are carried out', asyn
   goOn = Promise.withResolvers();
   await redis.kill();
   await redis.restart();
-  await becomes(cache, 'recovering');
+  await untilState(cache, 'recovering');
 
   expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'bypass' });
   expect(await cache.clearRecord('webform', 12)).toBe(1);
   goOn.resolve();
-  await becomes(cache, 'usable');
+  await untilState(cache, 'usable');
   expect(recoveries).toBe(2);
 });
 
@@ -106,7 +106,7 @@ test('retries a failed recovery, and leaves the cache unused until then', async 
   });
   expect(cache.state).toBe('unavailable');
   expect(await cache.read('webform', 12, 'full', loadVersion(1))).toMatchObject({ outcome: 'bypass' });
-  await becomes(cache, 'usable');
+  await untilState(cache, 'usable');
   expect(reasons.filter((line) => line === 'unavailable no database')).toHaveLength(2);
 });
 
@@ -116,7 +116,7 @@ test('a hanging Redis costs the commands in flight a timeout; after that nothing
   redis.pause();
   const clears = [cache.clearRecord('webform', 12), cache.clearPattern('webform')];
   for (const clear of clears) await expect(clear).rejects.toMatchObject({ name: 'CacheUnavailable' });
-  await becomes(cache, 'unavailable');
+  await untilState(cache, 'unavailable');
 
   let sent = 0;
   const { start: channel } = tracingChannel('ioredis:command');
@@ -132,7 +132,7 @@ test('a hanging Redis costs the commands in flight a timeout; after that nothing
   expect(sent).toBe(0);
 
   redis.resume();
-  await becomes(cache, 'usable');
+  await untilState(cache, 'usable');
   // An unanswered clear is uncertain, so the sender retries it.
   await cache.clearRecord('webform', 12);
   expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'miss' });
@@ -144,8 +144,8 @@ test("closes the connection on a command's timeout, so that a resumed Redis cann
   redis.pause();
   await cache.read('webform', 12, 'full', loadVersion(1));
   redis.resume();
-  await becomes(cache, 'usable');
-  await until('the old connection to go', async () => !(await ourClients()).includes(before[0]!));
+  await untilState(cache, 'usable');
+  await until('the old connection is closed', async () => !(await ourClients()).includes(before[0]!));
   expect(before).toHaveLength(1);
 });
 
@@ -153,56 +153,56 @@ const PAYLOAD = `"${'x'.repeat(200_000)}"`;
 const loadLarge = async () => ({ version: 1, payload: PAYLOAD });
 
 /** Starts a cache behind a proxy, with a large record in Redis. */
-async function startBehindProxy(): Promise<{ cache: ContentCache; way: Proxy }> {
-  const way = await startProxy(new URL(redis.url));
-  started.onEnd(way.close);
-  const cache = await start({}, way.url);
+async function startBehindProxy(): Promise<{ cache: ContentCache; proxy: Proxy }> {
+  const proxy = await startProxy(new URL(redis.url));
+  started.onEnd(proxy.close);
+  const cache = await start({}, proxy.url);
   await cache.read('webform', 12, 'full', loadLarge);
-  return { cache, way };
+  return { cache, proxy };
 }
 
 test('a slow reply fails only its own command, and is discarded when it arrives', async () => {
-  const { cache, way } = await startBehindProxy();
+  const { cache, proxy } = await startBehindProxy();
   await cache.read('webform', 13, 'full', loadVersion(13));
   const before = await ourClients();
 
   // The reply takes a second; the others wait behind it.
-  way.limitReplies(2_000);
+  proxy.limitReplies(2_000);
   const reads = Promise.all([12, 13].map((id) => cache.read('webform', id, 'full', loadVersion(2))));
   await expect(cache.clearRecord('pathway', 1)).rejects.toMatchObject({ name: 'CacheUnavailable' });
   const bypass = { outcome: 'bypass', reason: { name: 'CacheUnavailable' } };
   expect(await reads).toMatchObject([bypass, bypass]);
   expect(cache.state).toBe('usable');
-  way.limitReplies(Infinity);
+  proxy.limitReplies(Infinity);
   expect((await cache.read('webform', 13, 'full', loadNothing)).record?.version).toBe(13);
   expect((await cache.read('webform', 12, 'full', loadNothing)).record?.payload).toBe(PAYLOAD);
   expect(await ourClients()).toEqual(before);
 });
 
 test('closes the connection if a reply arrives endlessly in small pieces', async () => {
-  const { cache, way } = await startBehindProxy();
-  way.limitReplies(100);
+  const { cache, proxy } = await startBehindProxy();
+  proxy.limitReplies(100);
   expect(await cache.read('webform', 12, 'full', loadLarge)).toMatchObject({ outcome: 'bypass' });
   expect(cache.state).toBe('usable');
-  await becomes(cache, 'unavailable');
+  await untilState(cache, 'unavailable');
 });
 
 test('closes the connection if Redis is suspended during a reply', async () => {
-  const { cache, way } = await startBehindProxy();
-  way.limitReplies(5_000);
+  const { cache, proxy } = await startBehindProxy();
+  proxy.limitReplies(5_000);
   const reading = cache.read('webform', 12, 'full', loadLarge);
   await sleep(50);
   redis.pause();
   expect(await reading).toMatchObject({ outcome: 'bypass' });
-  await becomes(cache, 'unavailable');
+  await untilState(cache, 'unavailable');
 });
 
 test('notices on an idle connection that Redis hangs', async () => {
   const cache = await start();
   redis.pause();
-  await becomes(cache, 'unavailable');
+  await untilState(cache, 'unavailable');
   redis.resume();
-  await becomes(cache, 'usable');
+  await untilState(cache, 'usable');
 });
 
 test('a busy process does not mistake Redis for dead', async () => {
@@ -226,10 +226,10 @@ test('reports memory in bytes', async () => {
   expect(evictedKeys).toBe(0);
 });
 
-test.each(['usable', 'hanging', 'unavailable'])('close() ends it while Redis is %s', async (how) => {
+test.each(['usable', 'hanging', 'unavailable'])('close() disconnects while Redis is %s', async (how) => {
   const cache = await start();
   if (how === 'hanging') redis.pause();
-  if (how === 'unavailable') await redis.kill().then(() => becomes(cache, 'unavailable'));
+  if (how === 'unavailable') await redis.kill().then(() => untilState(cache, 'unavailable'));
   await cache.close();
   expect(cache.state).toBe('closed');
   expect(await cache.read('webform', 12, 'full', loadVersion(1))).toMatchObject({ outcome: 'bypass' });

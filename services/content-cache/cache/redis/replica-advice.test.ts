@@ -26,6 +26,6 @@ test.each([
   [4, 2, 2, undefined],
   [1, undefined, 0, ['1', 'unknown and 0']],
   [1, undefined, 1, undefined],
-])('%d replicas, %s asked for by Redis and %d by us: %j', (replicas, minToWrite, atLeast, says) => {
-  expect(advice(replicas, minToWrite, atLeast)).toEqual(says);
+])('%d replicas, Redis needs %s, CACHE_MIN_REPLICAS %d: %j', (replicas, minToWrite, atLeast, expected) => {
+  expect(advice(replicas, minToWrite, atLeast)).toEqual(expected);
 });

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { ProtocolScripts } from '../connection.ts';
 import { createScripts } from '../protocol/scripts.ts';
 import { protocolScripts } from '../testing/caches.ts';
-import { closedAfterEach, usable } from '../testing/closed-after-each.ts';
+import { closedAfterEach, untilUsable } from '../testing/closed-after-each.ts';
 import { loadVersion } from '../testing/loaders.ts';
 import { follow } from '../../../../test/support/redis-replication.ts';
 import { until } from '../../../../test/support/wait.ts';
@@ -59,14 +59,14 @@ async function sleepThroughFailover(scripts: ProtocolScripts): Promise<unknown> 
   await a.admin.wait(1, 1000);
 
   a.pause();
-  await until('the cache to notice', () => cacheOfA.state === 'unavailable');
+  await until('the cache notices the pause', () => cacheOfA.state === 'unavailable');
   await b.admin.replicaof('NO', 'ONE');
   await (await cacheAt(b.url, protocolScripts)).clearRecord('webform', 12);
   a.resume();
   // The cache without the guard uses A again. The cache with the guard refuses A, because its replica has left.
-  if (scripts === protocolScripts) await usable(cacheOfA);
+  if (scripts === protocolScripts) await untilUsable(cacheOfA);
   else
-    await until('A to be up', async () => (await a.admin.info('replication')).includes('connected_slaves:0'));
+    await until('A responds', async () => (await a.admin.info('replication')).includes('connected_slaves:0'));
   for (let reads = 0; reads < 200; reads += 1) {
     const { record, outcome } = await cacheOfA.read('webform', 12, 'full', loadVersion(2));
     if (outcome === 'hit' || record?.version !== 2) return record?.version;

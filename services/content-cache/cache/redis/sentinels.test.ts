@@ -3,19 +3,12 @@ import { parseRedisUrl } from '@content-platform/chassis';
 import { findPrimary, type SentinelAddress } from './sentinels.ts';
 import { createCacheConnection } from '../index.ts';
 import { protocolScripts } from '../testing/caches.ts';
-import { closedAfterEach, usable } from '../testing/closed-after-each.ts';
+import { closedAfterEach, untilUsable } from '../testing/closed-after-each.ts';
 import { loadNothing, loadVersion } from '../testing/loaders.ts';
-import { startReplication, type Replication } from '../../../../test/support/redis-replication.ts';
 import { startSentinel } from '../../../../test/support/redis-server.ts';
 import { until, within } from '../../../../test/support/wait.ts';
 
-const { cache: cacheAt, onEnd } = closedAfterEach();
-
-async function replication(...of: Parameters<typeof startReplication>): Promise<Replication> {
-  const stores = await startReplication(...of);
-  onEnd(stores.stop);
-  return stores;
-}
+const { cache: cacheAt, onEnd, replication } = closedAfterEach();
 const addressOf = (url: string) => parseRedisUrl(url) as SentinelAddress;
 
 test('uses a promoted replica, whose entries count as absent', async () => {
@@ -29,7 +22,7 @@ test('uses a promoted replica, whose entries count as absent', async () => {
 
   await stores.servers[0]!.kill();
   // The database serves every read until the sentinels have agreed.
-  const stale = await until('the replica to have taken over', async () => {
+  const stale = await until('the replica has taken over', async () => {
     const { record } = await cache.read('webform', 12, 'full', loadVersion(2));
     return record?.version === 2 ? cache.state === 'usable' && [] : [record];
   });
@@ -71,10 +64,10 @@ test('reports why no sentinel knows the primary, and recovers', async () => {
   expect(cache.state).toBe('unavailable');
   expect(reasons).toEqual([expect.stringMatching(/^no sentinel knows the primary main \(.*ECONNREFUSED/)]);
   await stores.sentinels[1]!.restart();
-  await usable(cache);
+  await untilUsable(cache);
 });
 
-test('close() ends it while the sentinels are asked', async () => {
+test('close() disconnects during the search for the primary', async () => {
   const { url } = await replication(0);
   const connection = createCacheConnection({ url, scripts: protocolScripts, recover: async () => {} });
   const started = connection.start();

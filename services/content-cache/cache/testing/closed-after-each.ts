@@ -1,13 +1,14 @@
-import { afterEach } from '@jest/globals';
 import type { CacheConnection } from '../connection.ts';
 import type { ContentCache, ContentCacheOptions } from '../index.ts';
 import { createCacheConnection } from '../index.ts';
+import { calledAfterEach } from '../../../../test/support/called-after-each.ts';
+import { startReplication, type Replication } from '../../../../test/support/redis-replication.ts';
 import { startRedis, type RedisServer } from '../../../../test/support/redis-server.ts';
 import { until } from '../../../../test/support/wait.ts';
 import { protocolScripts, startCache } from './caches.ts';
 
-export const usable = (cache: ContentCache) =>
-  until('the cache to be usable', () => cache.state === 'usable');
+export const untilUsable = (cache: ContentCache) =>
+  until('the cache is usable', () => cache.state === 'usable');
 
 /** Runs `work` while the server refuses to write. */
 export async function whileRefusing({ admin }: RedisServer, work: () => Promise<unknown>): Promise<void> {
@@ -21,10 +22,7 @@ export async function whileRefusing({ admin }: RedisServer, work: () => Promise<
 
 /** Starts caches and servers for a test, and closes them after the test in reverse order. */
 export function closedAfterEach() {
-  const closing: (() => unknown)[] = [];
-  afterEach(async () => {
-    for (const close of closing.splice(0).toReversed()) await close();
-  });
+  const closing = calledAfterEach();
   return {
     onEnd: (close: () => unknown) => void closing.push(close),
     async cache(url: string, options?: Partial<ContentCacheOptions>): Promise<ContentCache> {
@@ -38,6 +36,11 @@ export function closedAfterEach() {
       closing.push(connection.close);
       await connection.start();
       return connection;
+    },
+    async replication(...of: Parameters<typeof startReplication>): Promise<Replication> {
+      const stores = await startReplication(...of);
+      closing.push(stores.stop);
+      return stores;
     },
     async server(): Promise<RedisServer> {
       const server = await startRedis({ 'repl-diskless-sync-delay': '0' });

@@ -13,7 +13,7 @@ const replicasOf = async ({ admin }: RedisServer) =>
 /** Causes failovers by sentinels until `over`, each way at least once. Returns the number of each. */
 export async function replacePrimary(stores: Replication, random: Random, over: AbortSignal) {
   const counts = { sleptThroughFailover: 0, sleptNotLongEnough: 0, killed: 0 };
-  const replacedBy = (old: RedisServer) =>
+  const untilReplaced = (old: RedisServer) =>
     until('another is the primary', async () => {
       const next = await stores.primary();
       return next !== old && (await isPrimary(next));
@@ -21,7 +21,7 @@ export async function replacePrimary(stores: Replication, random: Random, over: 
   const ways = {
     async sleptThroughFailover(old: RedisServer) {
       old.pause();
-      await replacedBy(old);
+      await untilReplaced(old);
       await sleep(random() * 2_000);
       old.resume();
     },
@@ -32,7 +32,7 @@ export async function replacePrimary(stores: Replication, random: Random, over: 
     },
     async killed(old: RedisServer) {
       await old.kill();
-      await replacedBy(old);
+      await untilReplaced(old);
       await old.restart();
     },
   };
@@ -60,7 +60,7 @@ export async function upsetCluster(cluster: RedisCluster, keys: string[], random
   /** A primary refuses while its replica lags, so this retries. */
   const move = (slot: number, from: ClusterMember, to: ClusterMember) =>
     until('the slot is moved', () => cluster.move(slot, from, to).then(() => true));
-  const hasTakenOver = (heir: ClusterMember) => until('the heir has taken over', () => isPrimary(heir));
+  const untilTakenOver = (heir: ClusterMember) => until('the heir has taken over', () => isPrimary(heir));
   const ways = {
     async slotsMoved() {
       const [to] = await shard(pick(random, shards.length));
@@ -76,7 +76,7 @@ export async function upsetCluster(cluster: RedisCluster, keys: string[], random
     async sleptThroughFailover() {
       const [old, heir] = await shard(pick(random, shards.length));
       old.pause();
-      await hasTakenOver(heir);
+      await untilTakenOver(heir);
       await sleep(random() * 1_000);
       old.resume();
     },
@@ -84,7 +84,7 @@ export async function upsetCluster(cluster: RedisCluster, keys: string[], random
       const [old, heir] = await shard(pick(random, shards.length));
       if (random() < 0.5) await old.admin.save();
       await old.kill();
-      await hasTakenOver(heir);
+      await untilTakenOver(heir);
       await old.restart();
     },
   };

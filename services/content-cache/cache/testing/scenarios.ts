@@ -33,7 +33,7 @@ export const records = 4;
 
 /** Many records: a sweep needs several pages. */
 const OTHER_KEYS = 12_000;
-async function alone(settings: Record<string, string>, kinds: RedisFault[]): Promise<Stage> {
+async function startSingleRedis(settings: Record<string, string>, kinds: RedisFault[]): Promise<Stage> {
   const redis = await startRedis(settings);
   const { url, admin, stop } = redis;
   const others = Array.from({ length: OTHER_KEYS }, (_, key) => [`other:${key}:x`, 'y'.repeat(50)]);
@@ -56,7 +56,7 @@ const settingsFor = ({ atLeast, maxLagSeconds }: ReplicaGuard) => ({
   'repl-ping-replica-period': '1',
 });
 
-const anyway: RedisFault[] = ['hang', 'forgetScripts', 'evict', 'runFull', 'dropConnections'];
+const commonFaults: RedisFault[] = ['hang', 'forgetScripts', 'evict', 'runFull', 'dropConnections'];
 
 export const scenarios: Scenario[] = [
   {
@@ -64,7 +64,7 @@ export const scenarios: Scenario[] = [
     does: 'one Redis; clears of records and of models, keys of other programs',
     share: 0.1,
     async start() {
-      const stage = await alone({}, []);
+      const stage = await startSingleRedis({}, []);
       return { ...stage, foreignUrl: stage.caches[0]!.url };
     },
   },
@@ -72,13 +72,13 @@ export const scenarios: Scenario[] = [
     name: 'snapshots',
     does: 'one Redis that is killed and comes back from its last snapshot, hangs, is full, evicts, forgets scripts and drops connections, in turn',
     share: 0.4,
-    start: () => alone({}, [...anyway, 'crash', 'crash', 'crash']),
+    start: () => startSingleRedis({}, [...commonFaults, 'crash', 'crash', 'crash']),
   },
   {
     name: 'cut file',
     does: 'one Redis that is killed and comes back without the end of its append-only file, and the rest as before',
     share: 0.2,
-    start: () => alone({ appendonly: 'yes' }, [...anyway, 'cutTail', 'cutTail', 'cutTail']),
+    start: () => startSingleRedis({ appendonly: 'yes' }, [...commonFaults, 'cutTail', 'cutTail', 'cutTail']),
   },
   {
     name: 'failover',
