@@ -134,6 +134,7 @@ export function createGateway(options: GatewayOptions) {
     /** Installs protocol-error handlers and the idle timeout; call it before the server listens. */
     configureServer(server: Server): void {
       server.setTimeout(timeouts.idle);
+      if (options.trustedProxies.length > 0) server.keepAliveTimeout = timeouts.proxyKeepAlive;
       answerProtocolErrors(server, logger, timeouts.drain, refuse);
     },
     stop() {

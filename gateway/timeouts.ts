@@ -19,6 +19,8 @@ export const timeouts = {
   response,
   /** An idle connection to a service: below 5 s, so that the gateway closes it before a Node server does. */
   keepAlive: 4_000,
+  /** An idle connection of a proxy. Proxies should close it first: Google's load balancer does after 600 s. */
+  proxyKeepAlive: 620_000,
   /** Pause between two resolutions of a service's name, and between two probes of an instance. */
   probeInterval: 1_000,
   /** Reading the rest of a refused request. */
@@ -33,9 +35,8 @@ export const serverOptions = {
   headersTimeout: 15_000,
   // The whole request with its body: 10 MB over a slow line.
   requestTimeout: 180_000,
-  // Interval of checking the two limits above.
   connectionsCheckingInterval: 5_000,
-  // Over a minute, so that common load balancers close an idle connection first.
+  // Of clients, and of proxies that are not in TRUSTED_PROXIES. Many proxies close an idle connection after a minute.
   keepAliveTimeout: 65_000,
   // A request without a body then emits no `end` or `close`, and its destroy() has no effect: use the response.
   // These events would be a tenth of the cost of a refusal.

@@ -19,7 +19,7 @@ function parse(name: string, value: string, ...protocols: string[]): URL {
 
 const web = (name: string, value: string): string => parse(name, value, 'http:', 'https:').href;
 
-/** Returns an entry of `email_configs`. Without TLS (`?tls=never`), Alertmanager sends mails but no password. */
+/** Returns an entry of `email_configs`. Refuses a user without TLS: Alertmanager logs in to some servers only. */
 function email({ emailTo: to, smtpUrl, mailFrom: from }: Receivers) {
   if (!smtpUrl || !from) throw new Error('ALERT_EMAIL_TO needs SMTP_URL_FILE and MAIL_FROM');
   const server = parse('SMTP_URL_FILE', smtpUrl, 'smtp:', 'smtps:');

@@ -188,7 +188,6 @@ function countBody(request: GatewayRequest, maxBytes: number): Duplex {
   return request.pipe(counted);
 }
 
-/** Bodies of more bytes are large. */
 const largeBytes = 1_000_000;
 /** Large bodies in memory: one caller may send 100 requests at a time, with 9 MB each. */
 const maxLarge = 8;

@@ -51,7 +51,6 @@ function createRateMeter() {
       begun = 0;
       elapsed = 0;
     },
-    /** Requests per ms. */
     get: () => rate,
   };
 }

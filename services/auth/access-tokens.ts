@@ -7,7 +7,7 @@ import type { User } from './user-store.ts';
 
 /** Lifetime of access tokens in seconds. */
 export const accessTokenLifetime = 900;
-/** Seconds after which no token is valid, with a minute of skew. Replaced keys and revocations are sent for so long. */
+/** A token's lifetime and a minute of clock skew, in s. Replaced keys and revocations are published for this time. */
 export const maxTokenSeconds = accessTokenLifetime + 60;
 
 const scopesByRole: Record<Role, readonly Scope[]> = {

@@ -27,7 +27,7 @@ export const findUser = async (users: UserStore, id: number) => existing(await u
 /** Locks the user until the transaction ends. Throws 404. */
 export const lockUser = async (users: UserStore, id: number) => existing(await users.lock(id), id);
 
-/** Removes the user's second factor; returns false if there is none. If you lock the user, do it first. */
+/** Removes the user's second factor; returns false if there is none. Against deadlocks, `lockUser` must come first. */
 export async function removeMfa({ mfa, audit }: Stores, userId: number, by: Actor): Promise<boolean> {
   const removed = await mfa.remove(userId);
   if (removed) await audit.add({ ...by, event: 'mfa_disabled', userId });

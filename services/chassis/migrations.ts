@@ -19,7 +19,7 @@ export interface MigrationOptions {
   signal?: AbortSignal;
 }
 
-/** Then a warning and a retry. Short, because requests queue behind a migration that waits for a backup's lock. */
+/** Time limit of a wait for a lock, before a warning and a retry. Meanwhile requests queue behind the migration. */
 const lockTimeoutMs = 1_000;
 /** Time limit of one statement of a migration. */
 const longestStatementMs = 600_000;

@@ -81,7 +81,7 @@ function open(url: string): RedisClient {
   });
 }
 
-/** ioredis 6.0.0 stays in `close`, normally left at once, if its last connection ends while it resolves names. */
+/** Works around ioredis 6.0.0: a cluster client stays in `close` if its last connection ends while it resolves names. */
 function connectWhenStuck(cluster: Cluster): void {
   const timer = setInterval(() => {
     if (cluster.status === 'close') cluster.connect().catch(() => {});

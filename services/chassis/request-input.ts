@@ -118,17 +118,17 @@ export function validate(endpoint: Endpoint, request: Request) {
 export const etagOf = (payload: string | Buffer): string => `"${hash('sha256', payload, 'base64url')}"`;
 
 const etagPattern = /(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/g;
-const etagsIn = (header: string): string[] => header.match(etagPattern) ?? [];
 
 /** Returns whether If-None-Match, a list or `*`, contains `etag` (RFC 9110 §13.1.2: weak comparison, ignores W/). */
 export function matchesIfNoneMatch(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch.trim() === '*') return true;
-  return etagsIn(ifNoneMatch).some((name) => name.replace('W/', '') === etag);
+  return (ifNoneMatch.match(etagPattern) ?? []).some((name) => name.replace('W/', '') === etag);
 }
 
-/** Whether If-Match, a list or `*`, allows a change (RFC 9110 §13.1.1: W/ never matches). True without the header. */
-export function matchesIfMatch(ifMatch: string | undefined, etag: string): boolean {
-  if (ifMatch === undefined || ifMatch.trim() === '*') return true;
-  return etagsIn(ifMatch).includes(etag);
-}
+/**
+ * Whether If-Match, a list or `*`, allows a change. True without the header. Ignores W/, unlike RFC 9110 §13.1.1: no
+ * service sends a weak ETag, but CDNs and proxies that compress replies add W/ to a strong one.
+ */
+export const matchesIfMatch = (ifMatch: string | undefined, etag: string): boolean =>
+  ifMatch === undefined || matchesIfNoneMatch(ifMatch, etag);

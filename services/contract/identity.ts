@@ -97,7 +97,7 @@ export const identityLogout = define('identityLogout', 'POST', '/api/:identity/l
   responses: {
     200: {
       description:
-        'Logged out. `logout_url` is the URL that ends the session at the identity provider (OpenID Connect RP-Initiated Logout). It is absent if the session does not come from this identity provider, or the provider is unavailable or has no such URL.',
+        'Logged out. `logout_url` is the URL that ends the session at the identity provider (OpenID Connect RP-Initiated Logout). It is absent if the session does not come from this identity provider or has already ended, or if the provider is unavailable or has no such URL.',
       schema: z.strictObject({ logout_url: z.string().optional() }),
       headers: { 'Cache-Control': 'no-store' },
     },

@@ -158,15 +158,20 @@ test('feedback removes devices whose tokens are gone, and counts each unknown to
   expect(await devices.applyFeedback([])).toEqual({ removed: 0, unknown: 0 });
 });
 
-test('feedback locks devices in a fixed order, so that two calls cannot deadlock', async () => {
+test.each<[string, (tokens: string[], id: number) => Promise<unknown>]>([
+  ['feedback', (tokens) => devices.applyFeedback(tokens.map((token) => ({ token, gone: true })))],
+  ['the end of a session', (_, id) => devices.endSessions([id], 0)],
+  ['the deletion of a user', (_, id) => devices.eraseUsers([id])],
+])('%s locks devices in a fixed order, so that two calls cannot deadlock', async (_, remove) => {
+  const id = someone();
   const hashOf = (token: string) => createHash('sha256').update(token).digest('hex');
   const tokens = Array.from({ length: 20 }, newToken).toSorted((a, b) => (hashOf(a) < hashOf(b) ? 1 : -1));
-  for (const token of tokens) await devices.register(someone(), session, { token });
+  for (const token of tokens) await devices.register(id, id, { token });
   const first = tokens.at(-1)!;
   const held = await holdOpen(own.database, (query) =>
     query('test', 'SELECT FROM devices.device WHERE token = $1 FOR UPDATE', [first]),
   );
-  const applied = devices.applyFeedback(tokens.map((token) => ({ token, gone: true })));
+  const removing = remove(tokens, id);
   await untilBlocked(own.database);
   const free = await own.sql(
     'SELECT FROM devices.device WHERE token = ANY ($1) AND token <> $2 FOR UPDATE SKIP LOCKED',
@@ -174,7 +179,8 @@ test('feedback locks devices in a fixed order, so that two calls cannot deadlock
   );
   await held();
   expect(free).toHaveLength(19);
-  expect(await applied).toEqual({ removed: 20, unknown: 0 });
+  await removing;
+  expect(await tokensOf(id)).toEqual([]);
 });
 
 test('concurrent feedback of two senders about the same tokens removes each device once', async () => {

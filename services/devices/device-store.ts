@@ -22,6 +22,11 @@ const endingLock = `hashtext('devices.ended_session')`;
 
 const hashOf = (token: string) => createHash('sha256').update(token).digest();
 
+/** Returns a DELETE that locks devices in a fixed order, so that two with the same devices cannot deadlock. */
+const deleteInOrder = (condition: string) => `
+  WITH locked AS (SELECT token_hash FROM devices.device WHERE ${condition} ORDER BY token_hash FOR UPDATE)
+  DELETE FROM devices.device WHERE token_hash IN (SELECT token_hash FROM locked)`;
+
 // `token_end` is never the complete token: that of a token of six characters or fewer lacks the first one.
 const columns = `id::float8 AS id, platform, name, right(substr(token, 2), 6) AS token_end, registered_at, last_seen_at,
   last_seen_at < now() - make_interval(days => ${unseenDays.stale}) AS stale`;
@@ -60,8 +65,7 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
     const text = `DELETE FROM devices.device WHERE id IN (
                     SELECT id FROM devices.device WHERE id = ANY (ARRAY(
                       SELECT id FROM devices.device WHERE user_id = $1 AND id <> $2
-                      ORDER BY last_seen_at DESC, id DESC OFFSET $3))
-                    FOR UPDATE SKIP LOCKED)`;
+                      ORDER BY last_seen_at DESC, id DESC OFFSET $3)) FOR UPDATE SKIP LOCKED)`;
     await ask('trim_devices', text, [userId, newest, maxDevices - 1]);
   }
 
@@ -116,14 +120,14 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
         await ask('lock_ended_sessions', `SELECT pg_advisory_xact_lock(${endingLock})`);
         const add = `INSERT INTO devices.ended_session (session_id) SELECT unnest($1::bigint[]) ON CONFLICT DO NOTHING`;
         await ask('add_ended_sessions', add, [sessionIds]);
-        const remove = 'DELETE FROM devices.device WHERE session_id = ANY ($1::bigint[])';
+        const remove = deleteInOrder('session_id = ANY ($1::bigint[])');
         await ask('delete_devices_of_sessions', remove, [sessionIds]);
         await ask('store_ended_position', 'UPDATE devices.ended_session_position SET after = $1', [position]);
       });
     },
 
     eraseUsers: (userIds: readonly number[]) =>
-      run('erase_devices', 'DELETE FROM devices.device WHERE user_id = ANY ($1)', [userIds]),
+      run('erase_devices', deleteInOrder('user_id = ANY ($1)'), [userIds]),
 
     /** Returns the user's devices with ids below `before`, newest first. */
     list: lister('list_devices'),
@@ -144,16 +148,12 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
 
     /** Removes the devices of tokens that are `gone`. Returns the numbers of removed devices and of unknown tokens. */
     async applyFeedback(feedback: readonly { token: string; gone: boolean }[]) {
-      // Locks in a fixed order, so that two calls with the same tokens cannot deadlock.
       const text = `
         WITH sent AS (
           SELECT token_hash, bool_or(gone) AS gone FROM unnest($1::bytea[], $2::boolean[]) AS sent (token_hash, gone)
           GROUP BY token_hash
-        ), locked AS (
-          SELECT token_hash FROM devices.device
-          WHERE token_hash IN (SELECT token_hash FROM sent WHERE gone) ORDER BY token_hash FOR UPDATE
         ), removed AS (
-          DELETE FROM devices.device WHERE token_hash IN (SELECT token_hash FROM locked) RETURNING token_hash
+          ${deleteInOrder('token_hash IN (SELECT token_hash FROM sent WHERE gone)')} RETURNING token_hash
         )
         SELECT count(removed.token_hash)::int AS removed, count(*) FILTER (WHERE removed.token_hash IS NULL AND (
             gone OR NOT EXISTS (SELECT FROM devices.device WHERE device.token_hash = sent.token_hash)))::int AS unknown

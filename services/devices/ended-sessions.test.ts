@@ -35,14 +35,6 @@ async function newDevice() {
 const end = (position: number, sessionId: number) => ended.push({ position, sessionId });
 const countOf = async (userId: number) => (await own.devices.list(userId, undefined, 10)).length;
 
-test('deletes the devices of ended sessions and no others', () =>
-  following(async () => {
-    const [lost, kept] = [await newDevice(), await newDevice()];
-    end(1, lost.sessionId);
-    await until('the device was deleted', async () => (await countOf(lost.userId)) === 0);
-    expect(await countOf(kept.userId)).toBe(1);
-  }));
-
 test('continues where it was after auth was unavailable, also over several pages', () =>
   following(async () => {
     const devices = await Promise.all(Array.from({ length: 5 }, newDevice));

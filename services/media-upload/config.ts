@@ -30,7 +30,7 @@ export const storeConfig = {
     .string()
     .min(1)
     .optional()
-    .describe('S3 access key ID with the right to read and write the bucket'),
+    .describe('S3 access key ID with rights to list the bucket and to read, write and delete its objects'),
   S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe('S3 secret access key of S3_ACCESS_KEY_ID'),
 };
 

@@ -53,7 +53,7 @@ const allowedPlaces: { place: RegExp; kinds: string[]; why: string }[] = [
     why: 'The event as it was received, for inspection and retry.',
   },
   {
-    place: /^platform auth\.(session|identity_code)\.id_token$/,
+    place: /^platform auth\.session\.id_token$/,
     kinds: ['ID token', 'nonce'],
     why: 'The end of the session there asks for it (id_token_hint); it opens nothing, and goes with the session.',
   },

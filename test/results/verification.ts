@@ -216,7 +216,7 @@ function slowClients({ slow, burst, idle }: StoredResult) {
     `At least ${slow.sockets} slow clients of five kinds for ${slow.heldMs / 1_000} s; a closed client reconnects immediately. Reads of other clients: p50 ${held.p50} ms, p95 ${held.p95} ms, p99 ${held.p99} ms; without slow clients ${calm.p50}, ${calm.p95} and ${calm.p99} ms. Uploads and readers beyond the limits are refused without waiting.`,
     table([['slow client', 'clients', 'closed after s', 'limit s', 'replies'], ...kinds]),
     `A burst of 180 clients that request 9 MB within half a second and read nothing slows others down. Their replies: ${counted(burst.statuses)}. Reads of other clients: p50 ${burst.reads.p50} ms, p95 ${burst.reads.p95} ms, p99 ${burst.reads.p99} ms; ${burst.reads.refused} of ${burst.reads.reads} were refused, ${burst.reads.failures.length} failed. Twenty consecutive reads succeeded ${burst.wellAfterMs} ms after the burst.`,
-    `${idle.opened} idle connections use ${(idle.bytesEach / 1_000).toFixed(1)} KB of memory each in the gateway. Reads of other clients: p95 ${idle.reads.p95} ms of ${idle.reads.reads} reads, ${idle.reads.failures.length + idle.reads.refused} without a reply. Sockets open afterwards: ${idle.after.sockets}.`,
+    `${idle.opened} idle connections use ${(idle.bytesEach / 1_000).toFixed(1)} KB of memory each in the gateway. Reads of other clients: p95 ${idle.reads.p95} ms of ${idle.reads.reads} reads, ${idle.reads.failures.length + idle.reads.refused} without a reply. Sockets of the gateway: ${idle.before.sockets} before, ${idle.after.sockets} afterwards.`,
   ];
 }
 

@@ -233,8 +233,8 @@ export async function identityLogin(client: Client, subject: string): Promise<vo
   await exchanged(code);
   await exchange(400, code);
   await exchange(400, await land(), random('wrong code verifier'));
-  const token = await exchanged(await land());
-  const leave = { method: 'POST', token };
+  await exchanged(await land()); // this session stays, with its ID token
+  const leave = { method: 'POST', token: await exchanged(await land()) };
   const { logout_url } = await ask<{ logout_url: string }>(200, '/api/identity/logout', leave);
   keep('ID token', new URL(logout_url).searchParams.get('id_token_hint')!);
 }

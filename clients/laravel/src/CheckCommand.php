@@ -7,7 +7,7 @@ use Illuminate\Support\Str;
 
 class CheckCommand extends \Illuminate\Console\Command
 {
-    /** The checks in their order, and what to do if one fails. "URL" calls checkUrl(): PHP ignores the case. */
+    /** The checks in their order, with advice. handle() calls check<name>(). PHP ignores the case: URL is checkUrl(). */
     private const ADVICE = [
         'Laravel' => 'Upgrade to Laravel 8.83 or newer.',
         'URL' => "Set PLATFORM_URL to the gateway's URL without path and slash at its end, for example https://api.example.com.",

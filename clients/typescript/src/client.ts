@@ -92,6 +92,8 @@ export function createClient({
     if (key && !headers.has('Idempotency-Key')) headers.set('Idempotency-Key', randomKey());
     const maxRetries = method === 'GET' || key ? retries : 0;
     const login = await (loginAtStart ?? currentLogin());
+    // Before the loop, because a refresh repeats its own request: offline, the call would reject after 40 s.
+    if (!operations[name].public) await session.token(login, options.signal);
     return withRetries(
       options.signal,
       (failures, pauseMs) => failures < maxRetries && pauseMs <= maxPauseMs,
@@ -206,8 +208,7 @@ export function createClient({
       let loginAtStart: Promise<string | undefined> | undefined;
       return followChanges(async (input) => {
         const login = await (loginAtStart ??= currentLogin());
-        const { body } = await sendAuthorized('listChanges', input, { signal: options.signal }, login);
-        return body;
+        return (await sendAuthorized('listChanges', input, { signal: options.signal }, login)).body;
       }, options);
     },
 

@@ -28,7 +28,6 @@ export interface FollowStep {
 type Input = Operations['listChanges']['input'];
 type Output = Operations['listChanges']['output'];
 
-const usualIntervalMs = 5_000;
 const isExpired = (error: unknown): boolean =>
   error instanceof PlatformError && error.code === 'cursor_expired';
 const isRetried = (error: unknown): error is PlatformError =>
@@ -39,7 +38,7 @@ const isRetried = (error: unknown): error is PlatformError =>
 /** Yields the changes in steps, waits for more, and tries again after temporary errors until the signal fires. */
 export async function* followChanges(
   fetchChanges: (input: Input) => Promise<Output>,
-  { after, models, intervalMs = usualIntervalMs, onError, signal }: FollowOptions,
+  { after, models, intervalMs = 5_000, onError, signal }: FollowOptions,
 ): AsyncGenerator<FollowStep, never, undefined> {
   /** Its length is random, so that clients do not call at the same time. */
   const pause = () => sleep(intervalMs * (0.75 + Math.random() / 2), signal);

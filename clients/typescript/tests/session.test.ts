@@ -41,12 +41,14 @@ test('a storage may return undefined, and a damaged value does not prevent a log
   expect(await fake.client.login(credentials)).toMatchObject({ token: 't1' });
 });
 
-test('an expired access token is refreshed before the request', async () => {
+test('an expired access token is refreshed first, and a failed refresh is neither retried nor a logout', async () => {
   const login = ok({ token: 't1', refresh_token: 'r1', expires_in: 0 });
-  fake = await startFake({ '/api/login': [login], '/api/token': [tokens(2)] });
+  const later = failure(503, 'service_unavailable', { 'Retry-After': '10' });
+  fake = await startFake({ '/api/login': [login], '/api/token': [later, tokens(2)] });
   await fake.client.login(credentials);
+  expect(await outcomesOf(fake.client, 1)).toEqual(['service_unavailable']);
   expect(await outcomesOf(fake.client, 1)).toEqual(['not_found']);
-  expect(fake.seen.map(({ path }) => path)).toEqual(['/api/login', '/api/token', '/api/me']);
+  expect(fake.seen.map(({ path }) => path).slice(1)).toEqual(['/api/token', '/api/token', '/api/me']);
 });
 
 test('repeats a refresh whose reply was lost, one request at a time', async () => {
@@ -67,13 +69,6 @@ test('an ended session logs out once, and is not refreshed again', async () => {
   expect([reasons, storage.values.size, await fake.client.isLoggedIn()]).toEqual([['reused'], 0, false]);
   await expect(fake.client.refresh()).rejects.toMatchObject({ code: 'token_required' });
   expect(refreshes()).toHaveLength(1);
-});
-
-test('a platform that is unavailable does not log out', async () => {
-  const later = failure(503, 'service_unavailable', { 'Retry-After': '60' });
-  fake = await loggedIn([later, tokens(2)], { retries: 0 });
-  expect(await outcomesOf(fake.client, 1)).toEqual(['service_unavailable']);
-  expect(await outcomesOf(fake.client, 1)).toEqual([1]);
 });
 
 test('does not repeat a refresh so late that the platform would take the token for stolen', async () => {

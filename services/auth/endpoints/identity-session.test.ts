@@ -23,15 +23,15 @@ const isOut = ({ auth }: IdentityFixture, token: string) =>
 
 test("ends our session and returns the URL that ends the provider's session", async () => {
   const { access_token: token, refresh_token } = await scene.tokensOf('ann');
-  const { body } = await logout(scene, token);
-  const there = new URL(body!.logout_url!);
+  const there = new URL((await logout(scene, token)).body!.logout_url!);
   expect(there.origin + there.pathname).toBe(`${scene.issuer}/session/end`);
   expect(there.searchParams.get('client_id')).toBe(client.id);
   expect(decode(there.searchParams.get('id_token_hint')!).claims).toMatchObject({ sub: 'ann' });
   expect((await createBrowser().go(there)).status).toBe(200);
   await isOut(scene, token);
   expect(reasonOf(await scene.auth.refresh(refresh_token!))).toBe('revoked');
-  expect(await scene.auth.sql(`SELECT FROM auth.session WHERE id_token <> ''`)).toEqual([]);
+  const idTokens = 'SELECT id_token FROM auth.session UNION SELECT id_token FROM auth.identity_code';
+  expect(await scene.auth.sql(idTokens)).toEqual([{ id_token: '' }]);
   expect((await scene.events())[0]).toMatchObject({ event: 'logout' });
 });
 

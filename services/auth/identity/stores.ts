@@ -159,9 +159,9 @@ export function createIdentityCodeStore(query: Database['query']) {
       return first<FoundCode>('present_identity_code', text, [hash, codeSeconds]);
     },
 
-    /** Marks the code as used; using it again ends the session `sessionId`. Without one, forgets the session. */
+    /** Marks the code as used and deletes its ID token. A second use ends the session `sessionId`; without it, none. */
     markUsed(hash: Buffer, sessionId?: number) {
-      const text = 'UPDATE auth.identity_code SET used_at = now(), session_id = $2 WHERE hash = $1';
+      const text = `UPDATE auth.identity_code SET used_at = now(), session_id = $2, id_token = '' WHERE hash = $1`;
       return run('use_identity_code', text, [hash, sessionId ?? null]);
     },
 

@@ -259,7 +259,8 @@ export function createSessionStore(query: Database['query']) {
       const oldest = `SELECT id FROM auth.session WHERE ${overSince} < now() - make_interval(days => $1)
                       ORDER BY ${overSince} LIMIT 1000`;
       const tokens = `session_id IN (${oldest})`;
-      const remove = `DELETE FROM auth.session WHERE id = ANY (ARRAY(${oldest} FOR UPDATE SKIP LOCKED))`;
+      const locked = `SELECT id FROM auth.session WHERE id IN (${oldest}) FOR UPDATE SKIP LOCKED`;
+      const remove = `DELETE FROM auth.session WHERE id = ANY (ARRAY(${locked}))`;
       do
         await deleteExpired(query, 'delete_refresh_tokens', 'auth.refresh_token', tokens, [
           lifetimeDays.idle,

@@ -50,8 +50,8 @@ export function createOffsetGapGuard(options: OffsetGapGuardOptions) {
       await onLost(lost, topic.isNew, alive);
       alive.throwIfAborted();
       const starts = lost.map(({ partition, low }) => ({ topic: topic.name, partition, offset: `${low}` }));
-      // seek() discards fetched batches; the commit gives the group an offset to continue from. Of an empty partition
-      // nothing was fetched: kafkajs might keep the seek until the partition leaves this member and comes back.
+      // seek() discards fetched batches; the commit gives the group an offset to continue from. If the partition was
+      // always empty, nothing was fetched, and kafkajs might keep the seek until it gets the partition again.
       starts.forEach((start, index) => {
         const { high, position } = lost[index]!;
         if (high > 0 || position >= 0) consumer.seek(start);

@@ -31,14 +31,12 @@ export function deleteDevice({ devices }: DeviceDeps): Handler<typeof contract.d
 export function listDeviceTokens({ devices }: DeviceDeps): Handler<typeof contract.listDeviceTokens> {
   return async ({ params: { id }, query: { limit, cursor } }) => {
     const read = (rows: number) => devices.listTokens(id, cursor, rows);
-    return {
-      status: 200,
-      body: await page(limit, read, ({ token, platform, last_seen_at }) => ({
-        token,
-        platform,
-        last_seen_at,
-      })),
-    };
+    const body = await page(limit, read, ({ token, platform, last_seen_at }) => ({
+      token,
+      platform,
+      last_seen_at,
+    }));
+    return { status: 200, body };
   };
 }
 

@@ -23,7 +23,7 @@ export interface S3Settings {
   secretAccessKey: string;
 }
 
-/** Timeouts in ms of an attempt, so that the client gets an error before the gateway's. `put` has one, others two. */
+/** Timeouts of an attempt, in ms, shorter than those of the gateway. `put` makes one attempt, other calls up to two. */
 const timeouts = {
   connectionTimeout: 2_000,
   socketTimeout: 5_000,

@@ -42,7 +42,7 @@ export function pulseSignIn(context: PulseContext): Handler<typeof contract.puls
       await auth.logOut(login.accessToken, from);
       throw refusal;
     }
-    sessions.end(cookie.read(call.header('cookie'))); // ASVS 5.0 7.2.4
+    sessions.end(cookie.read(call.header('cookie'))); // a login replaces the browser's session (ASVS 5.0 7.2.4)
     return { status: 303, headers: { Location: '/pulse', 'Set-Cookie': cookie.set(sessions.open(login)) } };
   });
 }
