@@ -11,32 +11,31 @@ let folder: string;
 beforeEach(() => void (folder = temporaryFolder()));
 
 /** Runs a script with a stand-in for a program, which is a shell script. */
-function runWith(program: string, script: string, path: string) {
+function runWith(program: string, script: string, path: string, ...args: string[]) {
   writeFileSync(join(folder, program), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
-  const env = { PATH: `${folder}${delimiter}${process.env['PATH']}` };
-  return runCommand(process.execPath, [join(ROOT, 'deploy', path)], { env, cwd: folder });
+  const env = { PATH: `${folder}${delimiter}${process.env['PATH']}`, IMAGE_TAG: '1.2.3' };
+  return runCommand(process.execPath, [join(ROOT, 'deploy', path), ...args], { env, cwd: folder });
 }
 
+const pinImages = 'compose/pin-images.ts';
 const written = 'docker-compose.digests.yml';
 const digest = `sha256:${'0a'.repeat(32)}`;
 
-test('pins every image of the stack, and the base of the images that it builds', async () => {
-  expect((await runWith('docker', `echo ${digest}`, 'compose/pin-images.ts')).code).toBe(0);
+test('pins every image of the stack and an override, and the base of images that it builds', async () => {
+  const { code } = await runWith('docker', `echo ${digest}`, pinImages, 'deploy/compose/images.yml');
+  expect(code).toBe(0);
   const { services } = parse(readFileSync(join(folder, written), 'utf8')) as typeof compose;
   expect(Object.keys(services)).toEqual(Object.keys(compose.services));
   for (const each of Object.values(services)) expect(JSON.stringify(each)).toContain(`@${digest}`);
   expect(services).toMatchObject({
     redis: { image: `redis:8.6.3-trixie@${digest}` },
-    gateway: { build: { args: { NODE_IMAGE: `node:24.21.0-bookworm-slim@${digest}` } } },
+    gateway: { image: expect.stringContaining(`/content-platform/gateway:1.2.3@${digest}`) },
+    demo: { build: { args: { NODE_IMAGE: `node:24.21.0-bookworm-slim@${digest}` } } },
   });
 });
 
 test('writes no override if the registry does not answer', async () => {
-  const { code, output } = await runWith(
-    'docker',
-    'echo "no such host" >&2; exit 1',
-    'compose/pin-images.ts',
-  );
+  const { code, output } = await runWith('docker', 'echo "no such host" >&2; exit 1', pinImages);
   expect(code).toBe(1);
   expect(output).toBe(
     '  no such host\nThe digest of node:24.21.0-bookworm-slim cannot be read: check Docker and the network.\n',

@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { ROOT } from '../local/config.ts';
+import { environmentWith, ROOT } from '../local/config.ts';
 import { Problem } from '../local/problem.ts';
 import { lastLines, runCommand } from '../local/run-command.ts';
 import { untilStopped } from '../local/until-stopped.ts';
@@ -11,7 +11,9 @@ import { untilStopped } from '../local/until-stopped.ts';
 const read = (...path: string[]): string => readFileSync(join(ROOT, ...path), 'utf8');
 
 /** Returns the image with the digest of its tag for all platforms. @throws Problem without the registry or Docker */
-async function pin(image: string, signal: AbortSignal): Promise<string> {
+async function pin(name: string, signal: AbortSignal): Promise<string> {
+  const settings = environmentWith({});
+  const image = name.replace(/\$\{(\w+).*?\}/g, (text, setting: string) => settings[setting] ?? text);
   const args = ['buildx', 'imagetools', 'inspect', image, '--format', '{{.Manifest.Digest}}'];
   const { code, output } = await runCommand('docker', args, { signal, within: 60_000 });
   const digest = /^sha256:[0-9a-f]{64}$/m.exec(output)?.[0];
@@ -38,10 +40,8 @@ await untilStopped(async (signal) => {
     name,
     image ? { image: pinned.get(image) } : { build: { args: { NODE_IMAGE: pinned.get(base) } } },
   ]);
-  const text = stringify(
-    { services: Object.fromEntries(overrides) },
-    { lineWidth: 0, aliasDuplicateObjects: false },
-  );
+  const options = { lineWidth: 0, aliasDuplicateObjects: false };
+  const text = stringify({ services: Object.fromEntries(overrides) }, options);
   writeFileSync('docker-compose.digests.yml', text);
   return 0;
 }, 1);

@@ -58,7 +58,7 @@ test('when memory runs out, the kernel may end an admin command before auth', ()
 test('a process can read the compiled modules of its image', () =>
   compose('exec', '-T', 'auth', 'sh', '-c', 'cat compile-cache/*/* > /dev/null'));
 
-test('images, environments and command lines contain no secret', async () => {
+test('images and the configurations of containers contain no secret', async () => {
   const files: [string, string[]][] = [
     ['auth', ['/run/secrets/database-url', '/run/secrets/redis-url', '/run/secrets/key-secret']],
     [

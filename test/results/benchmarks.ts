@@ -159,7 +159,7 @@ function overload(kept: StoredResult) {
       firstRefusal,
       'recovery ms',
     ];
-    return `**${name}**: ${does}. Capacity: ${round(capacities[0]!)} requests a second over ${few} connections. Each load lasts ${seconds} s.\n\n${verdicts(list)}\n\n${table([head, ...rows])}`;
+    return `**${name}**: ${does}. Capacity: ${round(capacities[0]!)} requests a second over ${few} connections. Each load lasts ${seconds} s. The peak is the capacity before and after it, or its replies 200 if they are more.\n\n${verdicts(list)}\n\n${table([head, ...rows])}`;
   });
   const rows = [{ ...loads[1]!, name: 'ours' }, ...(kept['others'] as Load[])].flatMap(({ name, steps }) =>
     heaviestOf(steps).map(({ connections, loads: each }) => {
@@ -232,7 +232,7 @@ export const benchmarks: Section[] = [
     ...bench('events'),
     notes: [
       'After about 10,000 calls V8 optimises the code of a call, in the gateway and in content-cache at the same time. With its default of four threads the compilers used both cores for 0.3 s, and the p99 of 12,000 calls was 73 to 81 ms. With one thread, as all processes have now (`--v8-pool-size=1`), it was 17 ms (2026-11-27).',
-      'With `sweep` a clear also scans for keys of other programs. Clears that wait at the same time share a scan.',
+      'With `sweep`, the default, a clear also scans all keys for those of other programs. Redis had 10,000 keys here; see [cache comparison](#cache-comparison) for a million. Clears that wait at the same time share a scan.',
       'Tried without benefit: processes pinned to cores, larger and fixed young generations of the heap, a garbage collector with one thread.',
     ],
     render: events,

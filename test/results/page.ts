@@ -16,12 +16,12 @@ ${generated}
 - Everything that is compared ran on one machine in one run, after a warm-up. Gateways, hits and storms ran in alternating rounds; races and clears one after the other.
 - In the tables "ours" is this platform.
 - CPU is the time that the processes used, user and system.
-- Absolute times differ on other machines, ratios less. Two runs on this machine differ by up to 20 %.
+- Absolute times differ on other machines, ratios less. Two runs on this machine usually differ by up to 20 %; sections with larger differences say so.
 - Notes come from profiles and trials on this machine. Their raw output was not kept.`;
 
 const verificationIntro = `# Verification
 
-For evaluators and contributors: how the platform was attacked and broken on purpose, and what came of it. Each section names the command that repeats it.
+For evaluators and contributors: how the platform was attacked and broken on purpose, and what came of it. Each section names the command that repeats it. Other [proofs](testing.md#proofs), for example of upgrades, erasure, alerts and large uploads, pass or fail and store no figures.
 
 ${generated}`;
 

@@ -196,7 +196,7 @@ function slowClients({ slow, burst, idle }: StoredResult) {
       slowKinds[kind] ?? kind,
       clients,
       // The client notices the end of the connection only when it reads again.
-      kind === 'reader' ? `at most ${firstClosed}` : `${firstClosed} to ${lastClosed}`,
+      kind === 'reader' ? `before ${firstClosed}, when it read again` : `${firstClosed} to ${lastClosed}`,
       limit,
       counted(statuses),
     ],

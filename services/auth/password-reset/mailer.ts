@@ -12,15 +12,15 @@ const mailMs = 25_000;
 
 export type Mailer = ReturnType<typeof createMailer>;
 
-/** Opens a connection for each mail, and waits for each reply of the server for at most `waitMs`. */
+/** Opens a connection for each mail, and waits for the server's greeting for at most `waitMs`. */
 export function createMailer({ smtp, from }: Pick<MailSettings, 'smtp' | 'from'>, waitMs = 10_000) {
   const transport = createTransport({
     ...smtp,
     dnsTimeout: waitMs,
     connectionTimeout: waitMs,
-    // Before socketTimeout, so that the reason of a failure is always the same.
     greetingTimeout: waitMs * 0.9,
-    socketTimeout: waitMs,
+    // A server may check a mail before it confirms it. After an earlier timeout the user would get the mail again.
+    socketTimeout: mailMs,
     disableFileAccess: true,
     disableUrlAccess: true,
   });

@@ -127,8 +127,10 @@ test('a process that crashes during an attempt loses no mail: another one sends 
   await forgot();
   const claimed = await auth.stores.transaction(({ passwordResets }) => passwordResets.claim(0.2));
   expect(claimed).toMatchObject({ email, attempt: 1 });
-  const server = await serve();
-  for (const _ of [1, 2]) send(server.port, { pauseSeconds: 30 });
+  const server = await serve({
+    options: { onRcptTo: (_to, _session, done) => void setTimeout(done, 2_500) },
+  });
+  for (const _ of [1, 2]) send(server.port, { pauseSeconds: 30, waitMs: 2_000 });
   await until('the mail is sent', isFinished);
   expect(server.mails).toHaveLength(1);
 });
