@@ -30,7 +30,7 @@ function startBefore(url: string, options: Partial<TestGatewayOptions>, maxBytes
   return fixture.start({ services: { 'media-upload': url }, endpoints, ...options });
 }
 
-/** What arrived at the service of an upload. A test sets `sendsNoReply` before it sends the upload. */
+/** What the service has received of an upload. If a test sets `sendsNoReply` before the upload, it never replies. */
 interface Arrived {
   bytes: number;
   ended: boolean;
