@@ -19,13 +19,13 @@ test('has a default for every setting', () => {
 
 test('parses lists and numbers', () => {
   const env = {
-    CORS_ORIGINS: 'https://a.example, http://localhost:3000',
+    CORS_ORIGINS: 'https://a.example, http://localhost:3000,capacitor://localhost',
     TRUSTED_PROXIES: '10.0.0.0/8,fd00::/8',
     RATE_LIMIT_SCALE: '0.5',
     HSTS_INCLUDE_SUBDOMAINS: 'true',
   };
   expect(read(env)).toMatchObject({
-    CORS_ORIGINS: ['https://a.example', 'http://localhost:3000'],
+    CORS_ORIGINS: ['https://a.example', 'http://localhost:3000', 'capacitor://localhost'],
     TRUSTED_PROXIES: ['10.0.0.0/8', 'fd00::/8'],
     RATE_LIMIT_SCALE: 0.5,
     HSTS_INCLUDE_SUBDOMAINS: true,

@@ -12,6 +12,8 @@ import {
 } from '@content-platform/chassis';
 
 const originsForm = 'origins such as https://app.example.com, separated by commas';
+/** Accepts pages inside an app, too: URL has no origin for the scheme of Capacitor, `capacitor://localhost`. */
+const isOrigin = (text: string) => /^[a-z]+:\/\/localhost$/.test(text) || URL.parse(text)?.origin === text;
 const networksForm = 'networks such as 10.0.0.0/8, separated by commas';
 /** Refuses IPv4 networks written as IPv6: clients' addresses are converted to IPv4, so none of them would match. */
 const isNetwork = (value: string) => ipaddr.isValidCIDR(value) && !/^::ffff:/i.test(value);
@@ -40,9 +42,7 @@ export const gatewayConfig = {
   ...tokenConfig,
   ...upstreamConfig,
   REDIS_URL: redisUrl,
-  CORS_ORIGINS: list(
-    z.string().refine((value) => URL.canParse(value) && new URL(value).origin === value, originsForm),
-  )
+  CORS_ORIGINS: list(z.string().refine(isOrigin, originsForm))
     .default([])
     .describe(
       'Origins whose web pages may call the API, separated by commas, for example https://app.example.com; empty: none',

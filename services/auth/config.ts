@@ -39,7 +39,7 @@ export const authConfig = {
   DATABASE_URL: databaseUrl,
   REDIS_URL: redisUrl,
   AUTH_KEY_SECRET: keySecret.describe(
-    'Secret that encrypts the signing keys in the database, at least 32 characters; auth does not start with a secret that cannot decrypt them',
+    'Secret that encrypts the signing keys, and the keys of second factors and refresh tokens, in the database, at least 32 characters; auth does not start with a secret that cannot decrypt them',
   ),
   SERVICE_SECRETS: list(z.string().regex(/^[a-z-]+:[\w-]{32,}$/, serviceSecretsForm))
     .default([])

@@ -4,7 +4,6 @@ import { useStarted } from '../../test/support/use-started.ts';
 import { withAccounts } from './accounts.ts';
 
 // In this locale, I and \u0130 have other lower-case letters, and so does the Kelvin sign.
-const kelvin = '\u212a';
 const database = useStarted(() => createTestDatabase({ locale: 'tr' }));
 
 test('in every locale emails are equal regardless of the case of A to Z, and of no other letter', () =>
@@ -18,7 +17,7 @@ test('in every locale emails are equal regardless of the case of A to Z, and of 
       const { account, user } = await users.lookUp(email);
       expect([account, user?.id]).toEqual(['email:kim@example.com', kim]);
     }
-    for (const email of [`${kelvin}im@example.com`, 'k\u0130m@example.com', 'k\u0131m@example.com']) {
+    for (const email of ['\u212aim@example.com', 'k\u0130m@example.com', 'k\u0131m@example.com']) {
       expect(await users.findByEmail(email)).toBeUndefined();
       expect(await users.lookUp(email)).toEqual({ account: `email:${email}`, user: undefined });
       const id = await create(email);

@@ -39,8 +39,8 @@ test.each([
   expect(() => readConfig(shape, env)).toThrow(message);
 });
 
-test('removes slashes at the end of the URLs of auth', () => {
-  const env = { AUTH_URL: 'http://auth:8081/', AUTH_INTERNAL_URL: 'http://auth:9081/' };
+test('normalizes the URLs of auth, and removes slashes at their end', () => {
+  const env = { AUTH_URL: 'HTTP://Auth:8081/', AUTH_INTERNAL_URL: 'http://auth:9081/ ' };
   const expected = { AUTH_URL: 'http://auth:8081', AUTH_INTERNAL_URL: 'http://auth:9081' };
   expect(readConfig(tokenConfig, env)).toEqual(expected);
 });

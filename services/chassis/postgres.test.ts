@@ -247,6 +247,11 @@ test('a database that responds within transactions is not unavailable, although 
   await expect(single.query('one', 'SELECT 1')).rejects.toMatchObject({ status: 503 });
   expect((await single.query('one', 'SELECT 1')).rowCount).toBe(1);
   await busy;
+  const pid = async () => (await single.query('pid', 'SELECT pg_backend_pid()')).rows;
+  const before = await pid();
+  const onStandby = single.transaction((query) => query('write', "DO 'BEGIN RAISE SQLSTATE ''25006''; END'"));
+  await expect(onStandby).rejects.toMatchObject({ status: 503 });
+  expect(await pid()).not.toEqual(before);
   await single.close();
 });
 

@@ -200,8 +200,8 @@ export function createDatabase(options: DatabaseOptions): Database {
         await measured('commit', 'COMMIT', () => client.query('COMMIT'));
         return result;
       } catch (error) {
-        // A ROLLBACK would wait behind the statement that hangs.
-        if (isTimeout(error)) broken = error as Error;
+        // A ROLLBACK would wait behind the statement that hangs. A server that is a standby now must not be used again.
+        if (isUnavailable(error)) broken = error as Error;
         else await client.query('ROLLBACK').catch((failure: Error) => (broken = failure));
         throw translate(error);
       } finally {

@@ -72,8 +72,8 @@ test('names what to do if the owner may not create roles', async () => {
   await expect(refused).rejects.toThrow(/may not create the role test_new_role .*ALTER ROLE \S+ CREATEROLE/);
 });
 
-test('a malformed URL of a role is an invalid configuration', async () => {
-  const refused = prepare('letters', 'postgres://letters:pass/word@localhost/platform');
+test.each(['pass/word', '100%'])('refuses a role URL with the password %s', async (password) => {
+  const refused = prepare('letters', `postgres://letters:${password}@localhost/platform`);
   await expect(refused).rejects.toThrow(ConfigError);
 });
 

@@ -1,7 +1,7 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { serviceOf, type Schema, type ServiceName } from '@content-platform/contract/services';
-import { ConfigError, databaseUrl } from './config.ts';
+import { ConfigError, databaseUrl, parsable } from './config.ts';
 import { migrateIdempotency } from './idempotency.ts';
 import type { Logger } from './logger.ts';
 import { migrate, untilAvailable, withClient, type MigrationOptions } from './migrations.ts';
@@ -54,7 +54,7 @@ async function ensureRole(owner: pg.Client, url: string): Promise<void> {
     const { code, message } = error as { code?: string; message: string };
     if (code !== '42501') throw error;
     throw new ConfigError(
-      `${owner.user} may not create the role ${user} or set its password (${message}): ALTER ROLE ${owner.user} CREATEROLE, or do it as a superuser`,
+      `${owner.user} may not create the role ${user} or set its password (${message}): ALTER ROLE ${owner.user} CREATEROLE and, for an existing role, GRANT ${user} TO ${owner.user} WITH ADMIN OPTION, or do it as a superuser`,
     );
   }
 }
@@ -116,8 +116,8 @@ export async function migrateService(
  */
 export async function prepareDatabases(name: ServiceName, options: PrepareOptions): Promise<void> {
   const { platform, logs, roleUrl, logger, signal } = options;
-  // The error of `new URL` would show the password.
-  if (!databaseUrl.safeParse(roleUrl).success)
+  // The error of `new URL` would show the password, and that of a bare % would not name the URL.
+  if (!databaseUrl.and(parsable(credentialsOf, '')).safeParse(roleUrl).success)
     throw new ConfigError(
       `the URL with the role of ${name} must be postgres://user:password@host/database, with special characters percent-encoded`,
     );

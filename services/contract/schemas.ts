@@ -25,7 +25,7 @@ export function queryText(min: number, max: number) {
 export function singleLineText(min: number, max: number) {
   const shown = /^[^\p{Cc}\u2028-\u202e\u2066-\u2069]*$/u;
   const problem = 'Contains characters that cannot be shown.';
-  return textMatching(min, max, shown, problem).regex(/\S/, 'Must not be blank.');
+  return textMatching(min, max, shown, problem).regex(/[^\s\p{Cf}]/u, 'Must not be blank.');
 }
 
 /** A file name as a path segment. The pattern is documentation only: a name that does not match gets 404, not 422. */

@@ -50,9 +50,9 @@ export const auditEvent = z.enum([
 ]);
 export type AuditEvent = z.infer<typeof auditEvent>;
 
-/** An email address of visible characters. Normalized to NFC, because keyboards produce different Unicode forms. */
+/** An email address in NFC, as keyboards differ. Without the Kelvin sign: NFC would make it another address's K. */
 export const email = multiLineText(3, 254)
-  .regex(/^[^\s@\p{Cc}\p{Cf}]+@[^\s@\p{Cc}\p{Cf}]+$/u, 'Must be an email address.')
+  .regex(/^[^\s@\p{Cc}\p{Cf}\u212a]+@[^\s@\p{Cc}\p{Cf}\u212a]+$/u, 'Must be an email address.')
   .normalize('NFC');
 export const personName = singleLineText(1, 200);
 const rolesOfUser = z

@@ -1,4 +1,4 @@
-import { text as readAll } from 'node:stream/consumers';
+import { buffer as readAll } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import * as contract from '@content-platform/contract';
@@ -68,10 +68,11 @@ function parseLine(line: string, where: string): NewUser {
   return parseArgument(`${where}: `, lineForm, value);
 }
 
-/** Runs `import-users`; reads one JSON user per line of stdin and imports all users or none. */
+/** Runs `import-users`; reads one JSON user per line of stdin (UTF-8) and imports all users or none. */
 export const importUsers: Command = async (args, { input, withAccounts }) => {
   parseArgs({ args });
-  const users = (await readAll(input))
+  const users = new TextDecoder('utf-8', { fatal: true })
+    .decode(await readAll(input))
     .split('\n')
     .map((line, index) => ({ line: line.trim(), where: `Line ${index + 1}` }))
     .filter(({ line }) => line !== '')
@@ -87,7 +88,6 @@ export const importUsers: Command = async (args, { input, withAccounts }) => {
   return `Imported ${users.length} users.`;
 };
 
-/** Runs `reset-mfa EMAIL`. */
 export const resetMfa: Command = async (args, { withAccounts }) => {
   const address = parseOnly('EMAIL', email, parseArgs({ args, allowPositionals: true }).positionals);
   const removed = await withAccounts(async (accounts) => {

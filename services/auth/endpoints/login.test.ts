@@ -10,8 +10,8 @@ beforeAll(async () => {
 });
 
 /** Adds a user whose hash is bcrypt, as imported ones are. */
-async function addImported(email: string) {
-  const passwordHash = await bcrypt.hash(password, { cost: 10, version: '2y' });
+async function addImported(email: string, text = password) {
+  const passwordHash = await bcrypt.hash(text, { cost: 10, version: '2y' });
   return (await auth.stores.users.create({ email, name: 'B', passwordHash, roles: ['user'] }))!;
 }
 const hashOf = async (id: number) => (await auth.stores.users.findById(id))!.passwordHash;
@@ -61,6 +61,9 @@ test('replaces a bcrypt hash by argon2id at a successful login only', async () =
   expect(renewed).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
   expect((await auth.logIn(email)).status).toBe(200);
   expect(await hashOf(id)).toBe(renewed);
+  const long = await addImported('long@x.de', `${'x'.repeat(72)}right`);
+  expect((await auth.logIn(long.email, `${'x'.repeat(72)}wrong`)).status).toBe(200);
+  expect(await hashOf(long.id)).toBe(long.passwordHash);
 });
 
 test('succeeds while a concurrent login renews the hash', async () => {

@@ -57,9 +57,10 @@ const invalidUser = {
       'no-address',
       'two words@example.com',
       'zero\u200bwidth@example.com',
+      '\u212aim@example.com', // NFC makes the Kelvin sign a K.
       `${'x'.repeat(250)}@example.com`,
     ],
-    name: ['', ' ', 'an\u001b[2Jn', 'x'.repeat(201)],
+    name: ['', ' \u200b', 'an\u001b[2Jn', 'x'.repeat(201)],
     roles: [[], ['root'], ['user', 'user']],
     id: [1],
     disabled: [true],

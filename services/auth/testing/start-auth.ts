@@ -49,11 +49,11 @@ export const noIdentity: IdentitySettings = {
 };
 
 /** Runs a command on this database and returns its output. */
-export function runCommand(databaseUrl: string, command: Command, args: string[], input = '') {
+export function runCommand(url: string, command: Command, args: string[], input: string | Buffer = '') {
   return command(args, {
     input: Readable.from([Buffer.from(input)]),
     prompts: new Writable(),
-    withAccounts: (work) => withAccounts(databaseUrl, work),
+    withAccounts: (work) => withAccounts(url, work),
   });
 }
 
@@ -177,7 +177,7 @@ export async function startAuth({
     },
     /** Returns whether the service already refuses this access token. */
     isRefused: async (token: string) => (await ask(contract.me, { token })).error?.error === 'invalid_token',
-    run: (command: Command, args: string[], input = '') =>
+    run: (command: Command, args: string[], input: string | Buffer = '') =>
       runCommand(service.databaseUrl, command, args, input),
     async stop() {
       close();

@@ -31,7 +31,7 @@ const limits = {
   known: 100,
 };
 
-/** In ms. Strangers can cause this wait, so it must not block the owner for long. */
+/** In ms, for passwords. Strangers can cause this wait, so it must not block the owner for long. */
 const longestAllNetworksMs = 60_000;
 
 interface Attempt {
@@ -40,7 +40,7 @@ interface Attempt {
   address: string;
   /** Returns whether the account has a live session or recent token from this network (CIDR). Called during a wait. */
   isKnown(network: string): Promise<boolean>;
-  /** Time in ms for which failures from all networks together, and from a known one, count; default: the backoff's. */
+  /** For codes: time in ms for which failures from all networks together, and from a known one, count. */
   windowMs?: number;
 }
 
@@ -62,7 +62,7 @@ function tooMany(waitMs: number): HttpError<'rate_limited'> {
  * - Failures expire 15 min after the first one or the last wait. A success resets those of the account in its network.
  * - A known network may try during a wait, so that others in the network cannot lock the owner out. It has its own
  *   limit, and its wrong attempts get the same reply.
- * - Failures from all networks together make unknown networks wait for at most a minute.
+ * - Failures from all networks together make unknown networks wait for at most a minute, with `windowMs` for 15 min.
  * - All processes count together in Redis; while Redis is unavailable, each process counts in memory.
  * - Keys contain only the SHA-256 of the account, because people type passwords into the wrong field.
  */
@@ -86,7 +86,7 @@ export function createLoginThrottle(update: UpdateFailures, backoff = loginBacko
         {
           key: `everywhere:${hash}`,
           limit: limits.account.allNetworks,
-          longestMs: longestAllNetworksMs,
+          longestMs: windowMs ? backoff.longestMs : longestAllNetworksMs,
           windowMs,
         },
         ...(site === network

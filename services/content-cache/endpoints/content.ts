@@ -83,7 +83,7 @@ export function readContent(deps: ContentDeps): Handler<typeof contract.readCont
   };
 }
 
-/** Lists that are read at the same time: one can have 25 MB. */
+/** Lists that are read at the same time: one has 25 MB if its records have 256 KB, and more with larger records. */
 const maxListsAtATime = 4;
 /** Characters of all lists that clients have not received yet: more would exhaust the memory of the process. */
 const maxUnsent = 64e6;

@@ -34,7 +34,7 @@ function interpret(event: object): Announcement | Unprocessable {
   const known = models.find((one) => one === named) ?? null;
   if (typeof named === 'string' && !known)
     return fail('unknown_model', `Unknown model; allowed: ${models.join(', ')}.`);
-  const isPattern = model === undefined && pattern !== undefined;
+  const isPattern = (model ?? null) === null && pattern !== undefined;
   const { data, error } = (isPattern ? modelChanged : recordChanged).safeParse(event);
   if (error) {
     const [issue] = error.issues;

@@ -114,7 +114,7 @@ describeEndpoint(contract.pulseSignIn, pulseSignInExample, ({ ask, send }) => {
     expect(response.headers.getSetCookie()).toEqual([]);
     const text = await response.text();
     expect(text).toContain('The email or the password is wrong.');
-    expect(text).toContain('action="/pulse/sign-in"');
+    expect(text).not.toContain('type="email"'); // Browsers allow only ASCII before the @ of such a field.
     const body = form('\ufb2c'.repeat(254), 'wrong password'); // NFC triples its length.
     expect((await send({ body, headers: own() })).error?.error).toBe('invalid_credentials');
     expect((await send({ body, headers: { ...own(), ...browser } })).status).toBe(401);

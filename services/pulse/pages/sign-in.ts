@@ -13,7 +13,7 @@ export function signInPage(problem?: string, fromElsewhere = false): Html {
       <input
         id="email"
         name="email"
-        type="email"
+        inputmode="email"
         autocomplete="username"
         required
         maxlength="254"

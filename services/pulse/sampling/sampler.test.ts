@@ -4,7 +4,7 @@ import { createMetrics } from '@content-platform/chassis';
 import { calledAfterEach } from '../../../test/support/called-after-each.ts';
 import { startHttpServer } from '../../../test/support/http-server.ts';
 import { until } from '../../../test/support/wait.ts';
-import { startSampler } from './sampler.ts';
+import { gaugesOf, startSampler } from './sampler.ts';
 import { processesAt } from './scrape.ts';
 
 const closers = calledAfterEach();
@@ -76,4 +76,14 @@ test('resolves a name to its addresses of one family', async () => {
   expect(await processesAt('http://localhost:9080')).toEqual(['http://127.0.0.1:9080']);
   expect(await processesAt('http://[::1]:9080')).toEqual(['http://[::1]:9080']);
   expect(await processesAt('http://unknown.invalid:9080')).toEqual(['http://unknown.invalid:9080']);
+});
+
+test('leaves out the queue length of a process that no longer reads it from Kafka', () => {
+  const scrapeOf = (length: number, at: number) =>
+    new Map([
+      ['invalidation_queue_length', [{ labels: {}, value: length }]],
+      ['invalidation_queue_measured_timestamp_seconds', [{ labels: {}, value: at }]],
+    ]);
+  expect(gaugesOf([scrapeOf(0, 5_000), scrapeOf(200, 4_000)]).queue).toBe(0);
+  expect(gaugesOf([scrapeOf(1, 5_000), scrapeOf(200, 4_999)]).queue).toBe(200);
 });

@@ -25,13 +25,16 @@ export type Gauges = ReturnType<typeof gaugesOf>;
 /** Returns the gauges of all processes; undefined: no process reported the value. */
 export function gaugesOf(scrapes: readonly Scrape[]) {
   const largest = (name: string) => largestValue(name, ...scrapes);
-  const measured = largest('invalidation_queue_measured_timestamp_seconds');
+  const timeOfQueue = 'invalidation_queue_measured_timestamp_seconds';
+  const measured = largest(timeOfQueue);
+  // A process that has lost its connection to Kafka keeps its last number.
+  const measuring = scrapes.filter((one) => (largestValue(timeOfQueue, one) ?? 0) >= (measured ?? 0) - 60);
   return {
     /** Whether a gateway responded; only gateways count requests. */
     gateway: scrapes.some((scrape) => scrape.has('gateway_upstream_errors_total')),
     /** Whether a content-cache responded; only content-cache counts reads. */
     contentCache: scrapes.some((scrape) => scrape.has('cache_reads_total')),
-    queue: largest('invalidation_queue_length'),
+    queue: largestValue('invalidation_queue_length', ...measuring),
     /** When the queue length was last read from Kafka, in ms; 0: Kafka is not configured. */
     queueMeasuredAt: measured === undefined ? undefined : measured * 1_000,
     failedJobs: largest('failed_jobs_open'),
