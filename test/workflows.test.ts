@@ -36,14 +36,14 @@ test("a release's notes are its section of the changelog", async () => {
   expect(output).not.toMatch(/^## /m);
 });
 
-test.each(['services/contract/package.json', 'deploy/kubernetes/overlays/production/kustomization.yaml'])(
+test.each(['services/letters/package.json', 'deploy/kubernetes/overlays/production/kustomization.yaml'])(
   'refuses a tag that is not the version of %s',
   async (file) => {
     const root = temporaryFolder();
     for (const each of ['deploy/release/notes.ts', 'package.json', 'CHANGELOG.md', file])
       cpSync(join(ROOT, each), join(root, each));
     const text = readFileSync(join(root, file), 'utf8');
-    writeFileSync(join(root, file), text.replaceAll(version, '0.0.1'));
+    writeFileSync(join(root, file), text.replace(new RegExp(`(?<a>.*)${version}`, 's'), '$<a>0.0.1'));
     const { code, output } = await runCommand(process.execPath, [
       join(root, 'deploy/release/notes.ts'),
       `v${version}`,

@@ -19,9 +19,15 @@ function parse(name: string, value: string, ...protocols: string[]): URL {
 
 const web = (name: string, value: string): string => parse(name, value, 'http:', 'https:').href;
 
+/** Returns the address without the name: Alertmanager encodes a name of other letters together with the address. */
+const addressIn = (mailbox: string) => /^(?:[^<>]*<)?([^\s@<>,;]+@[^\s@<>,;]+)>?$/.exec(mailbox.trim())?.[1];
+
 /** Returns an entry of `email_configs`. Refuses a user without TLS: Alertmanager logs in to some servers only. */
-function email({ emailTo: to, smtpUrl, mailFrom: from }: Receivers) {
-  if (!smtpUrl || !from) throw new Error('ALERT_EMAIL_TO needs SMTP_URL_FILE and MAIL_FROM');
+function email({ emailTo = '', smtpUrl, mailFrom }: Receivers) {
+  if (!smtpUrl || !mailFrom) throw new Error('ALERT_EMAIL_TO needs SMTP_URL_FILE and MAIL_FROM');
+  const [from, to] = [addressIn(mailFrom), emailTo.split(',').map(addressIn)];
+  if (!from || to.includes(undefined))
+    throw new Error('MAIL_FROM must contain an email address, and ALERT_EMAIL_TO some, separated by commas');
   const server = parse('SMTP_URL_FILE', smtpUrl, 'smtp:', 'smtps:');
   const isTls = server.protocol === 'smtps:';
   const port = server.port || (isTls ? '465' : '587');
@@ -31,8 +37,10 @@ function email({ emailTo: to, smtpUrl, mailFrom: from }: Receivers) {
   if (isTls !== (port === '465'))
     throw new Error('SMTP_URL_FILE must contain smtps:// with port 465, or smtp:// with another port');
   return {
-    to,
+    to: to.join(', '),
     from,
+    // The default, localhost, is refused by servers that want a full name, for example Google's relay.
+    hello: from.replace(/^.*@|>$/g, ''),
     smarthost: `${server.hostname}:${port}`,
     auth_username: decodeURIComponent(server.username),
     auth_password: decodeURIComponent(server.password),

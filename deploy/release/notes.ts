@@ -13,8 +13,8 @@ function refuse(message: string): never {
 const version = process.argv[2]?.replace(/^v/, '') ?? '';
 const patterns = ['{gateway,services/*,clients/*}/package.json', 'clients/*/composer.json'];
 for (const file of ['package.json', ...globSync(patterns, { cwd: root })]) {
-  const { version: found } = JSON.parse(read(file)) as { version: string };
-  if (found !== version) refuse(`The tag is v${version}, but ${file} has version ${found}.`);
+  for (const [, found] of read(file).matchAll(/"(?:version|@content-platform\/\w+)": "([^"]*)"/g))
+    if (found !== version) refuse(`The tag is v${version}, but ${file} has version ${found}.`);
 }
 const overlay = 'deploy/kubernetes/overlays/production/kustomization.yaml';
 for (const [, found] of read(overlay).matchAll(/newTag: (\S+)/g))

@@ -77,7 +77,7 @@ export function securityHeaders(publicUrl: string, includeSubDomains: boolean): 
 }
 
 const exposedHeaders = 'Content-Disposition, Content-Range, ETag, Retry-After, X-Cache, X-Request-Id';
-const commonRequestHeaders = ['Authorization', 'Content-Type', 'X-Request-Id'];
+const commonRequestHeaders = ['Authorization', 'Content-Type', 'Traceparent', 'X-Request-Id'];
 const preflightSeconds = '600';
 
 /** Returns the headers that let the request's page read the reply; undefined if its origin is not allowed. */

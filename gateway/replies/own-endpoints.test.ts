@@ -18,6 +18,7 @@ test("the page's Content-Security-Policy blocks other origins and inline scripts
     expect.arrayContaining([
       "default-src 'none'",
       "script-src 'self'",
+      "img-src 'self' data: blob:",
       "connect-src 'self' https://api.example.com",
       "frame-ancestors 'none'",
     ]),

@@ -31,7 +31,7 @@ function pagePolicy(publicUrl: string): string {
     "script-src 'self'",
     // Swagger UI renders Markdown with style attributes.
     "style-src 'self' 'unsafe-inline'",
-    "img-src 'self' data:",
+    "img-src 'self' data: blob:",
     `connect-src 'self' ${origin}`,
     "base-uri 'none'",
     "form-action 'none'",

@@ -58,7 +58,9 @@ export function createForwardStream(url: URL, drainMs: number): Transport {
   function pass(reply: IncomingMessage, request: GatewayRequest, response: GatewayResponse): void {
     const { events, abort } = transfers.get(response)!;
     reply.once('error', (error) => events.onError(error));
-    if (!events.onHeaders(reply.statusCode!, reply.headers)) return void reply.destroy();
+    // httpxy would close the client's connection after an incomplete reply, and the client could lose the error.
+    if (!events.onHeaders(reply.statusCode!, reply.headers))
+      return void Object.assign(reply, { complete: true }).destroy();
     reply.on('data', () => events.onData());
     reply.pipe(response, { end: false });
     reply.once('end', () => {

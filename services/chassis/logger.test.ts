@@ -34,7 +34,7 @@ test('a line has time, level, service, request id and message', () => {
 test('removes secrets from all parts of a line', () => {
   const { logger, lines } = capture();
   const jwt = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl';
-  const cause = new AggregateError([new Error('connect postgres://app:hunter2@db/platform failed')]);
+  const cause = new AggregateError([new Error('connect postgres://app:hunter2@db/platform failed')], 'two');
   logger.error({ error: new Error(`bad header: Bearer ${jwt}`, { cause }) }, `token was ${jwt}`);
   logger.info({ headers: { authorization: `Bearer ${jwt}`, cookie: 'hunter2' }, password: 'hunter2' });
   logger.info({ body: { client_secret: 'hunter2', refresh_token: 'hunter2' } });

@@ -15,11 +15,11 @@ function clean(value: string): string {
 /** Removes secrets from the text of an error, because it may quote a URL or a header. */
 function cleanError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  const { code } = error as { code?: unknown };
+  const { code, errors = '' } = error as { code?: unknown; errors?: unknown };
   return {
     type: error.constructor.name,
-    // If no address of a host can be connected, Node's error has only the list `errors`, and no message.
-    message: clean(error.message || String((error as Partial<AggregateError>).errors ?? '')),
+    // The reason may be in `errors` alone: of Node if it can connect to no address, of kafkajs if it creates no topic.
+    message: clean([error.message, String(errors)].filter(Boolean).join(': ')),
     ...(code === undefined ? {} : { code }),
     stack: clean(error.stack ?? ''),
     ...(error.cause === undefined ? {} : { cause: cleanError(error.cause) }),

@@ -8,6 +8,8 @@ import { ConfigError, databaseUrl, readConfig } from './config.ts';
 import { createLogger } from './logger.ts';
 import { prepareDatabases } from './prepare-databases.ts';
 
+// As the first process of a container, Node ignores signals without a listener.
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => process.exit(1));
 try {
   const config = readConfig({
     // Both URLs contain the owner's credentials. A process without the platform's database needs only the second URL.

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { tracingChannel } from 'node:diagnostics_channel';
+import { once } from 'node:events';
 import { startProxy } from '../../test/support/proxy.ts';
 import { startRedis } from '../../test/support/redis-server.ts';
 import { useStarted } from '../../test/support/use-started.ts';
@@ -22,6 +23,13 @@ test('the commands of two requests are in their own traces', async () => {
   await Promise.allSettled(requests.map((span) => inSpan(span, () => redis.ping())));
   redis.disconnect();
   expect(traces).toEqual(requests.map(({ traceId }) => traceId));
+});
+
+test('connects to the nodes of a cluster with TLS by name, as certificates require', async () => {
+  const redis = createRedis('rediss-cluster://localhost:1', createLogger('test', 'silent'));
+  const [, node] = (await once(redis, 'node error')) as [Error, string];
+  redis.disconnect();
+  expect(node).toBe('localhost:1');
 });
 
 test('leaves a connection whose server is gone, and connects again', async () => {

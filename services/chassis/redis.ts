@@ -53,6 +53,8 @@ function open(url: string): RedisClient {
       retryDelayOnClusterDown: 0,
       maxRedirections: 3,
       slotsRefreshInterval: 2_000,
+      // TLS certificates hold names; ioredis would connect to the IP addresses of `nodes`.
+      dnsLookup: address.access.tls ? (name, found) => found(null, name) : undefined,
       redisOptions: { ...perNode, ...address.access },
     });
     connectWhenStuck(cluster);

@@ -59,7 +59,8 @@ const newPassword = multiLineText(1, 1024).describe('15 to 128 characters by def
 export const changePassword = defineOwn('changePassword', 'POST', '/api/password', {
   beforePasswordChange: true,
   summary: 'Change your password.',
-  description: 'Ends all sessions. After a login with a temporary password, send it as `current_password`.',
+  description:
+    'Ends all sessions. After a login with a temporary password, send it as `current_password`. A wrong `current_password` counts as a failed login and returns 422; `details` then has the path `body.current_password`.',
   body: jsonBody({ current_password: multiLineText(1, 1024), new_password: newPassword }),
   responses: { 204: { description: 'Password changed. All sessions have ended, including this one.' } },
 });

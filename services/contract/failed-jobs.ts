@@ -116,7 +116,7 @@ export const retryFailedJob = define('retryFailedJob', 'POST', '/api/admin/faile
 export const retryFailedJobs = define('retryFailedJobs', 'POST', '/api/admin/failed-jobs/retry', {
   summary: 'Retry open failed jobs that match a filter.',
   description:
-    'Starts with the jobs that were retried least, the oldest first, and runs for at most 10 s. If jobs are left, repeat the call.',
+    'Starts with the jobs that were retried least, the oldest first, and runs for at most 10 s. Jobs that fail again stay open: repeat the call until `retried` and `failed` of all calls together reach the `matched` of the first one.',
   body: jsonBody({
     class: failedJobClass.optional(),
     model: model.optional(),

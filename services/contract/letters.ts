@@ -102,7 +102,7 @@ export const createLetter = define('createLetter', 'POST', '/api/letters', {
       .refine((all) => new Set(all.map(({ webform_id }) => webform_id)).size === all.length, {
         message: 'A webform is listed twice.',
       })
-      .describe('Webforms of the letter. A required webform cannot be skipped.'),
+      .describe('Webforms; replies sort them by `webform_id`. A required webform cannot be skipped.'),
   }),
   responses: { 201: { description: 'The new letter.', schema: letter, headers: etag } },
   errors: idempotencyErrors,

@@ -94,7 +94,8 @@ export const pulseReport = z.strictObject({
 });
 export type PulseReport = z.output<typeof pulseReport>;
 
-const errors = ['token_required', 'invalid_token', 'insufficient_scope', 'password_change_required'] as const;
+const forbidden = ['insufficient_scope', 'password_change_required', 'mfa_enrollment_required'] as const;
+const errors = ['token_required', 'invalid_token', ...forbidden] as const;
 const html = 'text/html; charset=utf-8';
 const signInPage = { description: 'For a browser, the sign-in page.', contentType: html } as const;
 const forbiddenPage = { description: 'For a browser, a page with the reason.', contentType: html } as const;
@@ -128,7 +129,7 @@ export const pulseSignIn = define('pulseSignIn', 'POST', '/pulse/sign-in', {
     kinds: ['form'],
     maxBytes: 16_384,
     schema: z.strictObject({
-      email: multiLineText(1, 254),
+      email: multiLineText(1, 254).trim(),
       password: multiLineText(1, 1024),
       code: multiLineText(0, 100).optional().describe('Code of the second factor, or a recovery code.'),
     }),
@@ -143,14 +144,7 @@ export const pulseSignIn = define('pulseSignIn', 'POST', '/pulse/sign-in', {
     429: signInPage,
     503: signInPage,
   },
-  errors: [
-    'other_origin',
-    'invalid_credentials',
-    'mfa_required',
-    'insufficient_scope',
-    'password_change_required',
-    'mfa_enrollment_required',
-  ],
+  errors: ['other_origin', 'invalid_credentials', 'mfa_required', ...forbidden],
 });
 
 export const pulseSignOut = define('pulseSignOut', 'POST', '/pulse/sign-out', {

@@ -23,12 +23,12 @@ test('an alert reaches the webhook, Slack and each email address, also when it e
     () =>
       texts.some((text) => words.every((word) => JSON.stringify(text).includes(word)));
   await until('Slack has it', isIn(receivers.slackTexts, 'FIRING', 'auth is down', '#servicedown'));
-  for (const address of ['ops@example.com', 'sre@example.com'])
-    await until(`${address} has it`, isIn(receivers.mails, address, 'FIRING', 'auth is down'));
+  for (const part of ['ops@example.com', 'sre@example.com', 'From: platform@example.com\\r'])
+    await until(`${part} is in it`, isIn(receivers.mails, part, 'FIRING', 'auth is down'));
   await alertmanager.send([{ labels, annotations, endsAt: new Date().toISOString() }]);
   await until('the webhook was called', () => webhook.firing().length === 0);
   await until('Slack has the end', isIn(receivers.slackTexts, 'RESOLVED'));
-  await until('the mail of the end is there', isIn(receivers.mails, 'RESOLVED'));
+  await until('the mail of the end is there', isIn(receivers.mails, 'RESOLVED', '"hello":"example.com"'));
 });
 
 const mail = { emailTo: 'ops@example.com', mailFrom: 'platform@example.com' };
@@ -43,6 +43,7 @@ test.each([
     'ALERT_SLACK_URL_FILE must contain one URL that starts with http:// or https://',
   ],
   [{ emailTo: 'ops@example.com' }, 'ALERT_EMAIL_TO needs SMTP_URL_FILE and MAIL_FROM'],
+  [{ ...mail, smtpUrl: 'smtp://mail.example.com', emailTo: 'a@b.test; c@b.test' }, 'ALERT_EMAIL_TO some'],
   [
     { ...mail, smtpUrl: 'smtps://mail.example.com:587' },
     'SMTP_URL_FILE must contain smtps:// with port 465, or smtp:// with another port',

@@ -82,8 +82,7 @@ afterAll(async () => {
 
 test('signs in with the keyboard alone, and signs out', async () => {
   const page = await open();
-  const response = await page.goto(`${stack().gateway}/pulse`);
-  expect(response!.status()).toBe(401);
+  await page.goto(`${stack().gateway}/pulse`);
   // A loaded page may not have its focus yet; earlier keystrokes are lost.
   await page.waitForSelector('#email:focus');
   await page.keyboard.type(emails.sre);
@@ -142,11 +141,16 @@ describe('the page', () => {
     const at = await page.textContent('#at');
     const isScrolled = 'scrollY > 0 && document.querySelector("#jobs-table").scrollLeft > 0';
     expect(await page.evaluate(isScrolled)).toBe(true);
+    await page.evaluate('(globalThis.announced = document.querySelector("#verdict")).textContent = ""');
     const other = await makeFailedJob();
     // The refresh also replaces the part with the focus.
     await page.waitForSelector(retryOf(other));
     await until('the sample is newer', async () => (await page.textContent('#at')) !== at);
+    expect(await page.evaluate('announced.isConnected && announced.textContent')).toMatch(/[a-z]/);
     expect(await page.evaluate(`${isScrolled} && document.activeElement.id`)).toBe('retry-invalid_event');
+    await page.route('**/pulse', (route) => route.fulfill({ status: 300 })); // No error in the console.
+    await page.waitForSelector('#stale');
+    expect(await page.title()).toBe('outdated – Pulse');
   });
 
   test('works and refreshes without scripts', async () => {

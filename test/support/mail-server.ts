@@ -19,7 +19,7 @@ export async function startMailServer({
   tls = false,
   options = {} as SMTPServerOptions,
 } = {}) {
-  const mails: { from: string; to: string[]; content: string }[] = [];
+  const mails: { from: string; to: string[]; hello: string; content: string }[] = [];
   let attempts = 0;
   const check = () => {
     const responseCode = refuse((attempts += 1));
@@ -38,12 +38,12 @@ export async function startMailServer({
         done(error as Error);
       }
     },
-    onData: callbackify(async (stream: Readable, { envelope }: SMTPServerSession) => {
+    onData: callbackify(async (data: Readable, { envelope, hostNameAppearsAs: hello }: SMTPServerSession) => {
       // As a client shows it: without quoted-printable.
-      const content = (await text(stream)).replaceAll('=\r\n', '').replaceAll('=3D', '=');
+      const content = (await text(data)).replaceAll('=\r\n', '').replaceAll('=3D', '=');
       if (late) check();
       const from = envelope.mailFrom ? envelope.mailFrom.address : '';
-      mails.push({ from, to: envelope.rcptTo.map(({ address }) => address), content });
+      mails.push({ from, to: envelope.rcptTo.map(({ address }) => address), hello, content });
     }),
     ...options,
   });

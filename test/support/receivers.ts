@@ -40,7 +40,7 @@ export async function startReceivers() {
       slack: `${slack.origin}/services/T0/B0/secret`,
       emailTo: 'ops@example.com, sre@example.com',
       smtpUrl: `smtp://${login}@localhost:${mail.port}`,
-      mailFrom: 'platform@example.com',
+      mailFrom: 'Für alle <platform@example.com>',
     },
     certificate,
     slackTexts,

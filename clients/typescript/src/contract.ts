@@ -837,7 +837,7 @@ export interface Operations {
       /** ID of the user that the letter belongs to. */
       user_id: number;
       title: string;
-      /** Webforms of the letter. A required webform cannot be skipped. */
+      /** Webforms; replies sort them by `webform_id`. A required webform cannot be skipped. */
       webforms: Array<{ webform_id: number; required: boolean }>;
     };
     output: Letter;

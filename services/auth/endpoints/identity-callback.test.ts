@@ -51,10 +51,8 @@ describe('with a real identity provider', () => {
       { email: 'ann@example.com', links: 1 },
       { email: 'taken@example.com', links: 0 },
     ]);
-    expect((await scene.events())[0]).toMatchObject({
-      event: 'login_failed',
-      details: { reason: 'identity_email_taken' },
-    });
+    const taken = { event: 'login_failed', details: { reason: 'identity_email_taken' } };
+    expect((await scene.events())[0]).toMatchObject(taken);
   });
 
   test('creates no user for an unverified email, so that the owner of the address shares no account', async () => {
@@ -145,11 +143,12 @@ describe('with a real identity provider', () => {
     expect((await scene.finish(back, browser)).error).toBe('identity_code_refused');
   });
 
-  test('logs no tokens and codes of the identity provider', async () => {
+  test('logs no tokens and codes of the provider, and audits nothing that a stranger caused', async () => {
     const { browser, there } = await scene.begin();
     const back = await browser.logInThere(there, 'ann');
     back.searchParams.set('iss', 'https://evil.test');
-    await scene.finish(back, browser);
+    expect((await scene.finish(back, browser)).error).toBe('identity_issuer_mismatch');
+    expect(JSON.stringify(await scene.events())).not.toContain('identity_issuer_mismatch');
     const log = scene.auth.log.join('');
     expect(log).toContain('a login at the identity provider failed');
     for (const name of ['code', 'state']) expect(log).not.toContain(back.searchParams.get(name)!);

@@ -2,10 +2,10 @@ import { HttpError, invalidFields, type Handler } from '@content-platform/chassi
 import type * as contract from '@content-platform/contract';
 import { buildAuthorizationUrl, calculatePKCECodeChallenge } from 'openid-client';
 import type { AuthContext } from '../context.ts';
-import { type CallbackResponse, exchangeCode } from '../identity/exchange.ts';
+import { exchangeCode } from '../identity/exchange.ts';
 import { IdentityFailure } from '../identity/failure.ts';
 import type { IdentityLogin } from '../identity/stores.ts';
-import { toPerson } from '../identity/person.ts';
+import { type Person, toPerson } from '../identity/person.ts';
 import { findOrCreateUser } from '../identity/users.ts';
 import { randomToken, sha256 } from '../sessions/opaque-token.ts';
 
@@ -56,13 +56,9 @@ export function identityCallback(context: AuthContext): Handler<typeof contract.
     throw new HttpError('identity_other_browser', message);
   }
 
-  /** Returns a one-time code for the user who logged in. Rejects with IdentityFailure. */
-  async function codeFor(response: CallbackResponse, login: IdentityLogin): Promise<string> {
-    const configuration = await identity.provider.configuration();
-    const { idToken, claims } = await exchangeCode(configuration, identity.redirectUri, response, login);
-    const person = toPerson(claims, identity.suborgsClaim);
+  /** Returns a one-time code for the person who logged in. Rejects with IdentityFailure. */
+  async function codeFor(person: Person, idToken: string, codeChallenge: string): Promise<string> {
     const { issuer, suborgs, mfa } = person;
-    const { codeChallenge } = login;
     const code = randomToken();
     await database.transaction(async (stores) => {
       const { id: userId } = await findOrCreateUser(stores, person, identity);
@@ -72,21 +68,25 @@ export function identityCallback(context: AuthContext): Handler<typeof contract.
     return code;
   }
 
-  return async ({ query: { state, code, iss, error }, header, address }) => {
-    const login = await consumeLogin(state, header('cookie'));
+  return async ({ query: response, header, address }) => {
+    const login = await consumeLogin(response.state, header('cookie'));
     const back = new URL(login.returnTo);
     back.searchParams.set('state', login.clientState);
+    let isIdentified = false;
     try {
-      back.searchParams.set('code', await codeFor({ state, code, iss, error }, login));
+      const configuration = await identity.provider.configuration();
+      const { idToken, claims } = await exchangeCode(configuration, identity.redirectUri, response, login);
+      isIdentified = true;
+      const person = toPerson(claims, identity.suborgsClaim);
+      back.searchParams.set('code', await codeFor(person, idToken, login.codeChallenge));
     } catch (failure) {
       if (!(failure instanceof IdentityFailure)) throw failure;
       const { code: reason, message, userId } = failure;
-      logger.warn(
-        { code: reason, reason: message, user_id: userId },
-        'a login at the identity provider failed',
-      );
+      const fields = { code: reason, reason: message, user_id: userId };
+      logger.warn(fields, 'a login at the identity provider failed');
       const details = { reason, identity: identity.name };
-      await database.audit.add({ event: 'login_failed', userId, address, details });
+      // Strangers can cause every earlier failure, and could fill the audit log.
+      if (isIdentified) await database.audit.add({ event: 'login_failed', userId, address, details });
       back.searchParams.set('error', reason);
     }
     return { status: 302, headers: { Location: back.href } };

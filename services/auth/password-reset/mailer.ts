@@ -1,11 +1,8 @@
+import { domainToASCII } from 'node:url';
 import { createTransport } from 'nodemailer';
 import type { MailSettings } from './settings.ts';
 
-interface Mail {
-  to: string;
-  subject: string;
-  text: string;
-}
+type Mail = Record<'to' | 'subject' | 'text', string>;
 
 /** Maximum duration of sending a mail, in ms. Shorter than the pause between attempts. */
 const mailMs = 25_000;
@@ -16,6 +13,8 @@ export type Mailer = ReturnType<typeof createMailer>;
 export function createMailer({ smtp, from }: Pick<MailSettings, 'smtp' | 'from'>, waitMs = 10_000) {
   const transport = createTransport({
     ...smtp,
+    // The name in EHLO. By default a container sends [127.0.0.1], which Google's relay refuses with 421.
+    name: domainToASCII(from.replace(/^.*@|>$/g, '')),
     dnsTimeout: waitMs,
     connectionTimeout: waitMs,
     greetingTimeout: waitMs * 0.9,

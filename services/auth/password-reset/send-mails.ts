@@ -49,10 +49,8 @@ export function startSendingMails(
   const claim = () =>
     database.transaction(async ({ passwordResets, audit }) => {
       const due = await passwordResets.claim(pauseSeconds);
-      if (due?.attempt === 1) {
-        const { userId, address } = due;
-        await audit.add({ event: 'password_reset_requested', userId, address });
-      }
+      if (due?.attempt === 1)
+        await audit.add({ event: 'password_reset_requested', userId: due.userId, address: due.address });
       return due;
     });
 

@@ -135,7 +135,7 @@ export function toCacheError(command: string, error: unknown): CacheError {
   if (name !== 'ReplyError') return new CacheUnavailable(`${command}: ${message}`, { cause: error });
   if (message.includes('NOINCARNATION')) {
     return new UnsupportedRedis(
-      'Redis does not report run_id and master_replid: give its user the right to call INFO (ACL: +info)',
+      'Redis does not report run_id and master_replid to scripts: give its user the right to call INFO (ACL: +info); if INFO works outside of scripts, as in Redis Cloud and Azure Managed Redis, this Redis cannot be used',
     );
   }
   if (message.includes('compiling script')) {

@@ -14,16 +14,8 @@ test('creates the topic with 8 partitions and 7 days of retention', async () => 
     includeSynonyms: false,
     resources: [{ type: 2, name: topic, configNames: ['compression.type', 'retention.ms'] }],
   });
-  const settings = resources[0]!.configEntries.map(({ configName, configValue }) => [
-    configName,
-    configValue,
-  ]);
-  expect(new Map(settings as [string, string][])).toEqual(
-    new Map([
-      ['compression.type', 'uncompressed'],
-      ['retention.ms', '604800000'],
-    ]),
-  );
+  const settings = resources[0]!.configEntries.map((entry) => `${entry.configName}=${entry.configValue}`);
+  expect(settings.toSorted()).toEqual(['compression.type=uncompressed', 'retention.ms=604800000']);
 });
 
 test('commits the offset of an event after its record or model is cleared', async () => {

@@ -75,6 +75,7 @@ describeEndpoint(contract.readVariant, readVariantExample, ({ ask }) => {
       'content-length': String(large().bytes),
       'content-disposition': `inline; filename="F_hr (1).webp"; filename*=UTF-8''F%C3%B6hr%20%281%29.webp`,
       'cache-control': 'private, max-age=31536000, immutable',
+      vary: 'Origin, Authorization',
       'accept-ranges': 'bytes',
       'x-content-type-options': 'nosniff',
       'content-security-policy': "default-src 'none'; sandbox",

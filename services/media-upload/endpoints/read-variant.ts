@@ -28,6 +28,7 @@ function headersOf(etag: string): Record<string, string> {
   return {
     ETag: etag,
     'Cache-Control': 'private, max-age=31536000, immutable',
+    Vary: 'Authorization', // or a browser would give the file to its next user
     'Accept-Ranges': 'bytes',
     'X-Content-Type-Options': 'nosniff',
     // Even if a browser misdetects the type, the content cannot run scripts or load anything.
@@ -70,9 +71,8 @@ export function readVariant({ files, store, logger }: MediaDeps): Handler<typeof
     }
     const all = { ...headers, ...contentHeaders(file) };
     if (!range) return { status: 200, body, headers: { ...all, 'Content-Length': String(bytes) } };
-    const { start, end } = range;
-    const length = String(end - start + 1);
-    const part = { 'Content-Length': length, 'Content-Range': `bytes ${start}-${end}/${bytes}` };
+    const length = String(range.end - range.start + 1);
+    const part = { 'Content-Length': length, 'Content-Range': `bytes ${range.start}-${range.end}/${bytes}` };
     return { status: 206, body, headers: { ...all, ...part } };
   };
 }

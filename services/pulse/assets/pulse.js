@@ -5,13 +5,12 @@ const withinMs = 10_000;
 
 /** Replaces `part` by `next` and restores the scroll position and the focus. */
 function replacePart(part, next) {
+  // Screen readers announce new content of a status, but no new status.
+  if (part.getAttribute('role') === 'status') return part.replaceChildren(...next.childNodes);
   const focused = part.contains(document.activeElement) ? document.activeElement.id : '';
   const scrolled = [...part.querySelectorAll('.scroll')].map(({ id, scrollLeft }) => ({ id, scrollLeft }));
   part.replaceWith(next);
-  for (const { id, scrollLeft } of scrolled) {
-    const place = document.getElementById(id);
-    if (place) place.scrollLeft = scrollLeft;
-  }
+  for (const { id, scrollLeft } of scrolled) document.getElementById(id)?.scrollTo({ left: scrollLeft });
   // If the focused element no longer exists, the focus goes to the scrolling element of the part.
   const place = focused && (document.getElementById(focused) ?? next.querySelector('.scroll'));
   if (place) place.focus({ preventScroll: true });
@@ -40,6 +39,7 @@ async function refresh() {
     stale.hidden = true;
   } catch {
     stale.hidden = false;
+    document.title = 'outdated – Pulse';
   }
   setTimeout(refresh, everyMs);
 }

@@ -61,8 +61,6 @@ describeEndpoint(contract.pulse, { path: '/pulse', as: 'sre' }, ({ ask, send }) 
     expect(policy).toContain("default-src 'none'");
     expect(policy).not.toContain('unsafe');
     const text = await response.text();
-    for (const word of ['Response time', 'Invalidation queue', 'Failed jobs', 'Cache hits', 'Cache memory'])
-      expect(text).toContain(word);
     expect(text).not.toMatch(/ style=|<style|<script>| on\w+=/);
   });
 
@@ -114,6 +112,7 @@ describeEndpoint(contract.pulseSignIn, pulseSignInExample, ({ ask, send }) => {
     expect(response.headers.getSetCookie()).toEqual([]);
     const text = await response.text();
     expect(text).toContain('The email or the password is wrong.');
+    expect(text).toContain(`value="${emails.sre}"`);
     expect(text).not.toContain('type="email"'); // Browsers allow only ASCII before the @ of such a field.
     const body = form('\ufb2c'.repeat(254), 'wrong password'); // NFC triples its length.
     expect((await send({ body, headers: own() })).error?.error).toBe('invalid_credentials');
@@ -182,7 +181,7 @@ describeEndpoint(contract.pulseSignIn, pulseSignInExample, ({ ask, send }) => {
 
   test('accepts a page at another name of the same address if the browser reports same-origin', async () => {
     const headers = { ...browser, Origin: 'http://localhost:1', 'Sec-Fetch-Site': 'same-origin' };
-    expect((await signIn(emails.sre, password, headers)).status).toBe(303);
+    expect((await signIn(` ${emails.sre} `, password, headers)).status).toBe(303); // Keyboards add spaces.
   });
 
   test('returns 422 for other fields', async () => {
@@ -227,7 +226,6 @@ test('shows the form once the session was ended elsewhere', async () => {
     return response.status === 401 && response.text();
   });
   expect(page).toContain('You were signed out.');
-  expect(page).toContain('action="/pulse/sign-in"');
 });
 
 const job = '9007199254740991';

@@ -37,9 +37,9 @@ export function page<S extends number>(status: S, content: Html, headers: Record
   };
 }
 
-function errorPage({ status, error, message }: HttpError, fromElsewhere: boolean): Html {
+function errorPage({ status, error, message }: HttpError, fromElsewhere: boolean, email?: string): Html {
   if (status === 403) return forbiddenPage(message);
-  return error === 'token_required' ? signInPage(undefined, fromElsewhere) : signInPage(message);
+  return error === 'token_required' ? signInPage(undefined, '', fromElsewhere) : signInPage(message, email);
 }
 
 /** Sends errors to browsers as pages, if the contract has a page for the error's status. */
@@ -51,7 +51,9 @@ export function withPages<E extends Endpoint>(endpoint: E, handler: Handler<E>):
       if (!(thrown instanceof HttpError) || !isBrowser(call.header)) throw thrown;
       if (!endpoint.responses[thrown.status]) throw thrown;
       const fromElsewhere = call.header('sec-fetch-site') === 'cross-site';
-      return page(thrown.status, errorPage(thrown, fromElsewhere), thrown.headers) as unknown as Reply<E>;
+      const form = call.body as unknown as { email?: string } | undefined;
+      const content = errorPage(thrown, fromElsewhere, form?.email);
+      return page(thrown.status, content, thrown.headers) as unknown as Reply<E>;
     }
   };
 }

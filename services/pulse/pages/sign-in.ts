@@ -2,18 +2,21 @@ import { html, type Html } from './html.ts';
 import { layout } from './layout.ts';
 
 /** `problem`: why the form is shown again. `fromElsewhere`: a link of another site sent no cookie; a reload does. */
-export function signInPage(problem?: string, fromElsewhere = false): Html {
+export function signInPage(problem?: string, email = '', fromElsewhere = false): Html {
   return layout({
     title: 'Sign in – Pulse',
     reloadOnce: fromElsewhere,
     body: html`<form class="card narrow" method="post" action="/pulse/sign-in">
       <h2>Sign in</h2>
-      ${problem !== undefined && html`<p class="problem" role="alert">${problem}</p>`}
+      ${problem !== undefined && html`<p class="problem" id="problem" role="alert">${problem}</p>`}
       <label for="email">Email</label>
       <input
         id="email"
         name="email"
+        value="${email}"
+        aria-describedby="problem"
         inputmode="email"
+        autocorrect="off"
         autocomplete="username"
         required
         maxlength="254"
