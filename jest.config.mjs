@@ -13,6 +13,8 @@ export default {
   maxWorkers: 4,
   // The modules of earlier test files stay in memory.
   workerIdleMemoryLimit: '700MB',
+  // At its end, a worker writes Node's compile cache: in a new clone for longer than jest's default of 500 ms.
+  workerGracefulExitTimeout: 10_000,
   // A test that exceeds this limit hangs. Tests that need longer set their own limit.
   testTimeout: 60_000,
 };

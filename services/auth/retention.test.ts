@@ -73,7 +73,7 @@ test('keeps audit entries for a year, those of client tokens for 30 days', async
   await auth.sql('TRUNCATE audit.entry');
   const ages = [1, 29, 31, 364, 367];
   const text = `INSERT INTO audit.entry (event, at, details)
-                SELECT $1, now() - make_interval(days => unnest($2::int[])), '{}'`;
+                SELECT $1, now() - make_interval(hours => 24 * unnest($2::int[])), '{}'`;
   for (const event of ['client_token', 'login']) await auth.sql(text, event, ages);
   await round();
   const days = `SELECT event, array_agg(extract(day FROM now() - at)::int ORDER BY id) AS days FROM auth.audit GROUP BY event`;

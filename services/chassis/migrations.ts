@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import pg from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { withTimeout } from './concurrency.ts';
 import { ConfigError } from './config.ts';
 import type { Logger } from './logger.ts';
 import { isUnavailable } from './postgres.ts';
@@ -49,7 +50,8 @@ export async function withClient<T>(
     await client.connect();
     return await work(client);
   } finally {
-    await client.end().catch(() => {});
+    // After a failed handshake pg waits for the server to close the connection.
+    await withTimeout(client.end(), 1_000).catch(() => {});
   }
 }
 

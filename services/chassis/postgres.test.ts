@@ -256,7 +256,7 @@ test('a database that responds within transactions is not unavailable, although 
 });
 
 test('an unavailable database is a 503', async () => {
-  expect([{ code: 'ENETUNREACH' }, { code: '55000' }].every((error) => isUnavailable(error))).toBe(true);
+  expect(['ENETUNREACH', 'EAI_FAIL', '55000'].every((code) => isUnavailable({ code }))).toBe(true);
   const unreachable = open({ url: 'postgres://nobody@127.0.0.1:1/nowhere' });
   await expect(unreachable.query('one', 'SELECT 1')).rejects.toMatchObject({
     status: 503,
@@ -283,11 +283,11 @@ test('migrate refuses a wrong login as a configuration error, and its wait can b
 });
 
 test('migrate retries while the database accepts connections but does not answer', async () => {
-  const silent = await startTcpServer();
-  const url = `postgres://x@127.0.0.1:${silent.port}/x`;
+  const silent = await startTcpServer((socket, count) => void (count === 1 && socket.write('E')));
+  const url = `postgres://x@127.0.0.1:${silent.port}/x?sslmode=no-verify`;
   const waiting = new AbortController();
   const migrated = migrate({ url, schema: 'logs', folder, logger, signal: waiting.signal });
-  await until('it tries again', () => silent.connections() > 1);
+  await until('it tries again', () => silent.connections() > 2);
   waiting.abort();
   await expect(migrated).rejects.toThrow('aborted');
   silent.close();

@@ -35,9 +35,9 @@ export interface DatabaseOptions {
 // Node's network errors and SQLSTATE: classes 08 connection, 28 login refused, 3D no such database, 53 resources, 57
 // shutdown or statement timeout, 58 system errors; 25006 and 55000 refused by a standby; 55P03 lock timeout.
 const unavailableCodes =
-  /^(ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|EPIPE|(08|28|3D|53|57|58)...|25006|55000|55P03)$/;
+  /^(ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_(AGAIN|FAIL)|EPIPE|(08|28|3D|53|57|58)...|25006|55000|55P03)$/;
 /** Messages of node-postgres for a lost connection. Its own errors have no codes. */
-const lostMessages = /Connection terminated|Client has encountered a connection error/;
+const lostMessages = /Connection terminated|encountered a connection error|establishing an SSL connection/;
 const timeoutCodes = /^(ETIMEDOUT|EHOSTUNREACH|EAI_AGAIN)$/;
 /** Messages of node-postgres when connecting, a query or waiting for a pooled connection takes too long. */
 const timeoutMessages =

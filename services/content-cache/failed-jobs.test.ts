@@ -28,7 +28,7 @@ let offset = 0;
 /** Stores a job as the consumer does, and returns its id. */
 async function store(job: Stored = {}): Promise<number> {
   const { class: name = 'unknown_model', model = null, key = null, state = 'open', attempts = 1 } = job;
-  const { value = '{"model":"letter","id":1}', failedAt = '2026-01-01T00:00:00Z' } = job;
+  const { value = '{"model":"letter","id":1}', failedAt = '2998-01-01T00:00:00Z' } = job;
   const [row] = await world.sql<{ id: string }>(
     `INSERT INTO content.failed_job
        (class, error, topic, "partition", "offset", key, value, message_at, model, state, attempts, failed_at)
@@ -245,13 +245,13 @@ test('deletes jobs by filter, and logs the caller; a dry run only counts', async
   const notJson = await store({ class: 'not_json' });
   const webform = await store({ class: 'invalid_event', model: 'webform' });
   const retried = await store({ class: 'invalid_event', model: 'pathway', state: 'retried' });
-  const late = await store({ failedAt: '2026-02-01T00:00:00Z' });
+  const late = await store({ failedAt: '2998-02-01T00:00:00Z' });
   expect((await removeAll({ state: 'open', dry_run: true })).body).toEqual({ matched: 3, deleted: 0 });
   expect(await allIds()).toEqual([notJson, webform, retried, late]);
   const filter = { class: 'invalid_event', model: 'webform', state: 'open' } as const;
   expect((await removeAll(filter)).body).toEqual({ matched: 1, deleted: 1 });
   expect(await allIds()).toEqual([notJson, retried, late]);
-  expect((await removeAll({ since: '2026-02-01T00:00:00Z' })).body).toEqual({ matched: 1, deleted: 1 });
+  expect((await removeAll({ since: '2998-02-01T00:00:00Z' })).body).toEqual({ matched: 1, deleted: 1 });
   expect((await removeAll({ class: 'too_large' })).body).toEqual({ matched: 0, deleted: 0 });
   expect((await removeAll({ state: 'retried' })).body).toEqual({ matched: 1, deleted: 1 });
   expect(await allIds()).toEqual([notJson]);

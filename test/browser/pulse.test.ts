@@ -45,9 +45,10 @@ async function openSignedIn(options: BrowserContextOptions = {}): Promise<Page> 
   return page;
 }
 
-/** Waits for the page; a form with an error fails with its text. */
+/** Waits for the page and its style; a form with an error fails with its text. */
 async function isSignedIn(page: Page): Promise<void> {
   await page.waitForSelector('.verdict, .narrow [role=alert]');
+  await page.waitForLoadState();
   expect(await page.locator('.narrow [role=alert]').allTextContents()).toEqual([]);
 }
 

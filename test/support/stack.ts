@@ -4,14 +4,13 @@ import { services } from '@content-platform/contract';
 import { stackFilePath } from '../../deploy/local/config.ts';
 import { readStack, type Stack } from '../../deploy/local/stack-file.ts';
 
-const startLimitMs = 180_000;
 const pauseMs = 50;
 
 // `npm test` starts tests while the stack starts. A test file that uses the stack waits here during its import, so that
 // the wait does not count toward a test's time limit.
 if (process.env['STACK_IS_STARTING']) {
   const sleeper = new Int32Array(new SharedArrayBuffer(4));
-  for (let waited = 0; !existsSync(stackFilePath()) && waited < startLimitMs; waited += pauseMs)
+  for (let waited = 0; !existsSync(stackFilePath()) && waited < 15 * 60_000; waited += pauseMs)
     Atomics.wait(sleeper, 0, 0, pauseMs);
 }
 

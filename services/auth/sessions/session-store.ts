@@ -142,7 +142,7 @@ export function createSessionStore(query: Database['query']) {
     },
 
     async replace(sessionId: number, hash: Buffer, successor: Buffer): Promise<void> {
-      const text = 'UPDATE auth.refresh_token SET replaced_at = now() WHERE hash = $1';
+      const text = 'UPDATE auth.refresh_token SET replaced_at = clock_timestamp() WHERE hash = $1';
       await run('replace_refresh_token', text, [hash]);
       await this.addToken(sessionId, successor);
       await run('use_session', 'UPDATE auth.session SET last_used_at = now() WHERE id = $1', [sessionId]);

@@ -7,6 +7,7 @@ import { reasonOf, useAuth } from '../testing/start-auth.ts';
 import { createUserStore } from '../user-store.ts';
 import { sha256 } from './opaque-token.ts';
 import { createSessionStore } from './session-store.ts';
+import { createSessions } from './sessions.ts';
 
 const auth = useAuth();
 
@@ -62,6 +63,14 @@ describe('a token that is repeated within 10 s', () => {
       await store.replace(sessionId, sha256(second), sha256(third));
     };
     expect(await auth.whileHeld(useSuccessor, () => successorOf(refreshToken))).toBe(third);
+  });
+
+  test('is not replaced by a refresh that takes too long', async () => {
+    const { refreshToken, sessionId } = await auth.person();
+    const sessions = createSessions(auth.stores, auth.tokens, auth.refreshSecret, () => {});
+    const slow = sessions.refresh(refreshToken, '127.0.0.1', -Infinity);
+    await expect(slow).rejects.toMatchObject({ status: 503 });
+    expect(await hashesOf(sessionId)).toHaveLength(1);
   });
 
   test.each([0, 1, 2])('ends the session if step %i was replaced 11 s ago', async (step) => {
@@ -144,7 +153,7 @@ test('a token expires after 30 days without use, its session after 90 days', asy
   expect(await reasonFor(renewed)).toBe('expired');
   const old = await auth.person();
   const lifetime =
-    'SELECT extract(day FROM ends_at - created_at)::int AS days FROM auth.session WHERE id = $1';
+    'SELECT round(extract(epoch FROM ends_at - created_at) / 86400)::int AS days FROM auth.session WHERE id = $1';
   expect(await auth.sql(lifetime, old.sessionId)).toEqual([{ days: 90 }]);
   await auth.sql('UPDATE auth.session SET ends_at = now() WHERE id = $1', old.sessionId);
   expect(await reasonFor(old.refreshToken)).toBe('expired');

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { HttpError } from '@content-platform/chassis';
+import { HttpError, unavailable } from '@content-platform/chassis';
 import type { AccessTokens } from '../access-tokens.ts';
 import { byUser } from '../audit-store.ts';
 import { isToken, randomToken, sha256 } from './opaque-token.ts';
@@ -10,6 +10,9 @@ import type { User } from '../user-store.ts';
 type Reason = 'expired' | 'revoked' | 'reused' | 'unknown';
 
 type Login = Omit<NewSession, 'userId' | 'endsAt'>;
+
+/** A longer refresh is rolled back: its client may have given up, and a repetition would count as theft. */
+const longestRefreshMs = 5_000;
 
 /** Returns the 400 of RFC 6749 §5.2. By `reason`, apps decide whether to also warn the user of a theft. */
 export function invalidGrant(reason: Reason): HttpError<'invalid_grant'> {
@@ -75,7 +78,7 @@ export function createSessions(
     },
 
     /** Throws 400 `invalid_grant`. A token that was replaced earlier counts as stolen and ends the session. */
-    async refresh(refreshToken: string, address: string) {
+    async refresh(refreshToken: string, address: string, start = performance.now()) {
       if (!isToken(refreshToken)) throw invalidGrant('unknown');
       const outcome = await database.transaction(async ({ users, sessions, audit }) => {
         const { newest, found } = await newestOf(sessions, refreshToken);
@@ -94,6 +97,7 @@ export function createSessions(
         if (newest !== refreshToken) return { user, accessToken, refreshToken: newest };
         const successor = successorOf(refreshToken);
         await sessions.replace(sessionId, sha256(refreshToken), sha256(successor));
+        if (performance.now() - start > longestRefreshMs) throw unavailable('It took too long. Repeat it.');
         return { user, accessToken, refreshToken: successor };
       });
       if (typeof outcome === 'string') throw invalidGrant(outcome);
