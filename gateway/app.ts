@@ -10,7 +10,7 @@ import {
   findEndpoint,
   securityHeaders,
 } from './guard/access.ts';
-import { createClientAddress, createHeadCheck, readTarget } from './guard/head.ts';
+import { createClientAddress, createHeadCheck, createProxyCheck, readTarget } from './guard/head.ts';
 import { createLoadShedding } from './guard/load-shedding.ts';
 import type { RateLimits } from './guard/rate-limit.ts';
 import { createObserver, type ObserveOptions } from './observe.ts';
@@ -18,7 +18,7 @@ import { createRefusal } from './replies/errors.ts';
 import { createOwnEndpoints } from './replies/own-endpoints.ts';
 import { answerProtocolErrors } from './replies/protocol-errors.ts';
 import type { GatewayRequest, GatewayResponse, Step } from './request-context.ts';
-import { timeouts as defaultTimeouts, type Timeouts } from './timeouts.ts';
+import { keepProxyConnections, timeouts as defaultTimeouts, type Timeouts } from './timeouts.ts';
 import { createResolve, type Resolve } from './upstream/connect.ts';
 import { createUpstream } from './upstream/upstream.ts';
 
@@ -134,7 +134,7 @@ export function createGateway(options: GatewayOptions) {
     /** Installs protocol-error handlers and the idle timeout; call it before the server listens. */
     configureServer(server: Server): void {
       server.setTimeout(timeouts.idle);
-      if (options.trustedProxies.length > 0) server.keepAliveTimeout = timeouts.proxyKeepAlive;
+      keepProxyConnections(server, createProxyCheck(options.trustedProxies), timeouts.proxyKeepAlive);
       answerProtocolErrors(server, logger, timeouts.drain, refuse);
     },
     stop() {

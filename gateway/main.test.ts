@@ -1,4 +1,6 @@
 import { expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { services } from '@content-platform/contract';
 import { startAuthStub } from '../test/support/auth-stub.ts';
 import { calledAfterEach } from '../test/support/called-after-each.ts';
@@ -54,9 +56,13 @@ test('is ready but degraded without Redis', async () => {
 });
 
 test('reads the client IP address from X-Forwarded-For of TRUSTED_PROXIES', async () => {
-  const { origin, output } = await start({ TRUSTED_PROXIES: '127.0.0.0/8' });
+  const { origin, output } = await start({ TRUSTED_PROXIES: '127.0.0.1/32' });
   const health = await until('it listens', () => fetch(`${origin}/health`));
   expect(health.headers.get('keep-alive')).toBe('timeout=620');
+  const [other] = (await once(get(`${origin}/health`, { localAddress: '127.0.0.2' }), 'response')) as [
+    IncomingMessage,
+  ];
+  expect(other.resume().headers['keep-alive']).toBe('timeout=65');
   const init = { headers: { 'X-Forwarded-For': '203.0.113.7' } };
   for (let n = 0; n < 10; n += 1) expect((await fetch(`${origin}/api/me`, init)).status).toBe(401);
   await until('it is logged', () => output.stdout.includes('"address":"203.0.113.7"'));

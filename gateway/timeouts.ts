@@ -1,4 +1,5 @@
-import type { ServerOptions } from 'node:http';
+import type { Server, ServerOptions } from 'node:http';
+import type { Socket } from 'node:net';
 import { type Endpoint, endpoints } from '@content-platform/contract';
 
 const response = 15_000;
@@ -47,3 +48,12 @@ export const serverOptions = {
 
 /** Time for requests in progress when the gateway stops, in ms: as long as the slowest reply may take. */
 export const gracePeriodMs = slowest;
+
+/** Keeps idle connections of proxies for `ms`. Node has one limit for all connections of a server. */
+export function keepProxyConnections(server: Server, isProxy: (socket: Socket) => boolean, ms: number): void {
+  // The listener of node:http, which reads the limit from the server that it is called on.
+  const serve = server.listeners('connection')[0] as (this: Server, socket: Socket) => void;
+  const forProxies = Object.create(server, { keepAliveTimeout: { value: ms } }) as Server;
+  server.removeListener('connection', serve);
+  server.prependListener('connection', (socket) => serve.call(isProxy(socket) ? forProxies : server, socket));
+}

@@ -132,14 +132,25 @@ function parse(text: string): Address | undefined {
   return isIP(text) ? ipaddr.process(text.replace(/%.*$/, '')) : undefined;
 }
 
+/** Creates a check whether an address is in one of the networks (CIDRs). */
+function createNetworkCheck(cidrs: readonly string[]) {
+  const networks = cidrs.map((cidr) => ipaddr.parseCIDR(cidr));
+  return (address?: Address) =>
+    networks.some(([network, bits]) => network.kind() === address?.kind() && address.match(network, bits));
+}
+
+/** Creates a check whether a connection comes from one of `trustedProxies` (CIDRs). */
+export function createProxyCheck(trustedProxies: readonly string[]) {
+  const isTrusted = createNetworkCheck(trustedProxies);
+  return ({ remoteAddress }: Socket) => isTrusted(parse(remoteAddress ?? ''));
+}
+
 /**
  * Creates the step that finds the client's IP address: the rightmost address in X-Forwarded-For that is not in
  * `trustedProxies` (CIDRs). The client itself can have sent the addresses to the left of it.
  */
 export function createClientAddress(trustedProxies: readonly string[]): Step {
-  const networks = trustedProxies.map((cidr) => ipaddr.parseCIDR(cidr));
-  const isTrusted = (address: Address) =>
-    networks.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
+  const isTrusted = createNetworkCheck(trustedProxies);
 
   const peers = new WeakMap<Socket, Address>();
   function peerOf(socket: Socket): Address | undefined {

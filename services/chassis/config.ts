@@ -37,14 +37,10 @@ export function url(...schemes: string[]) {
     .refine((value) => URL.canParse(value) && schemes.includes(new URL(value).protocol), allowed);
 }
 
+const withSchemeInLowerCase = (url: string) => url.trim().replace(/^\w+/, (scheme) => scheme.toLowerCase());
 /** A URL to which paths are appended: the scheme in lower case, no spaces around it, no slashes at its end. */
 export const baseUrl = () =>
-  url('http:', 'https:').transform((text) =>
-    text
-      .trim()
-      .replace(/^\w+/, (scheme) => scheme.toLowerCase())
-      .replace(/\/+$/, ''),
-  );
+  url('http:', 'https:').transform((text) => withSchemeInLowerCase(text).replace(/\/+$/, ''));
 
 /** A text for which `parse` does not throw. `allowed` describes it. */
 export function parsable(parse: (value: string) => unknown, allowed: string) {

@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { newAddress } from './accounts.ts';
 
 export interface SlowClient {
   kind: string;
@@ -26,7 +25,7 @@ export interface SlowKind {
 }
 
 const head = (line: string, headers: readonly string[]) =>
-  [line, 'Host: platform', `X-Forwarded-For: ${newAddress()}`, ...headers, ''].join('\r\n');
+  [line, 'Host: platform', ...headers, ''].join('\r\n');
 
 const pauseMs = 50;
 
@@ -84,7 +83,9 @@ export async function startSlowClients(origin: string, kinds: readonly SlowKind[
 
   function start(kind: SlowKind, index: number): void {
     const { hostname, port } = new URL(origin);
-    const socket = connect(Number(port), hostname);
+    // Clients with an address each. 127.0.0.1 is a proxy that the gateway trusts, with limits of its own.
+    const localAddress = `127.${randomInt(1, 255)}.${randomInt(256)}.1`;
+    const socket = connect({ port: Number(port), host: hostname, localAddress });
     const client: SlowClient = { kind: kind.kind, socket, openedAt: performance.now() };
     // A connection that is closed while it sends is reset.
     socket.on('error', () => undefined);

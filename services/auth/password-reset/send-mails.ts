@@ -66,11 +66,8 @@ export function startSendingMails(
       outcome = isRefusal(error) || due.isLast ? 'abandoned' : 'failed';
       // The mail server's reply may quote the recipient, also in another case or encoding. The log must not have the email.
       const reason = (error as Error).message.replace(/[^\s<>]*@[^\s<>]+/g, '[email]');
-      const consequence = outcome === 'abandoned' ? 'no further attempt follows' : 'it will be retried';
-      logger.warn(
-        { user_id: due.userId, attempt: due.attempt, reason },
-        `a mail was not sent; ${consequence}`,
-      );
+      const next = outcome === 'abandoned' ? 'no further attempt follows' : 'it will be retried';
+      logger.warn({ user_id: due.userId, attempt: due.attempt, reason }, `a mail was not sent; ${next}`);
     }
     if (outcome !== 'failed') await database.passwordResets.finish(due.id);
     mails.inc({ outcome });
