@@ -20,6 +20,7 @@ const modelList = list()
 
 export const contentCacheConfig = {
   ...commonConfig(portOf('content-cache')),
+  // Must be the primary: a replica may lack a change whose clear was already sent.
   DATABASE_URL: databaseUrl,
   REDIS_URL: redisUrl,
   ...kafkaConfig,

@@ -5,6 +5,7 @@ import { ConfigError, flag, list, type Logger } from '@content-platform/chassis'
 
 const address = /^[\w.-]+:\d{1,5}$/;
 
+/** Settings of the connection to Kafka, for a service's config. */
 export const kafkaConfig = {
   KAFKA_BROKERS: list(z.string().regex(address, 'addresses host:port, separated by commas'))
     .default([])
