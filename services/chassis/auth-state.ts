@@ -2,6 +2,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { publicKey } from '@content-platform/contract';
 import { unavailable } from './http-error.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
@@ -16,19 +17,6 @@ export interface KeySource {
 
 const authUnavailable = () =>
   unavailable('Access tokens cannot be checked: the auth service is unavailable. Retry later.');
-
-const keySet = z.object({
-  keys: z.array(
-    z.object({
-      kty: z.literal('RSA'),
-      use: z.literal('sig'),
-      alg: z.literal('RS256'),
-      kid: z.string(),
-      n: z.string(),
-      e: z.string(),
-    }),
-  ),
-});
 
 const keysTimeoutMs = 2_000;
 /** Shorter than `keysTimeoutMs`, because the process is not ready until it has the keys and the revocations. */
@@ -74,7 +62,7 @@ export function createJwksClient(url: string, logger: Logger) {
       const timeout = AbortSignal.timeout(isLoaded() ? keysTimeoutMs : firstKeysTimeoutMs);
       const response = await fetch(url, { signal: AbortSignal.any([timeout, signal]), redirect: 'error' });
       if (!response.ok) throw new Error(`${url} answered ${response.status}`);
-      const set = keySet.parse(await response.json());
+      const set = z.object({ keys: z.array(publicKey) }).parse(await response.json());
       keys = new Map(set.keys.map((key) => [key.kid, createPublicKey({ key, format: 'jwk' })]));
       fetchedAt = triedAt = performance.now();
     } catch (error) {

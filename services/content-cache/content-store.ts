@@ -1,4 +1,4 @@
-import type { Database } from '@content-platform/chassis';
+import { type Database, invalidFields } from '@content-platform/chassis';
 import type { Model, View } from '@content-platform/contract';
 import type { LoadedRecord } from './cache/index.ts';
 
@@ -7,49 +7,61 @@ interface Row {
   title: string;
   version: string;
   updated_at: Date;
-  body: string;
+  /** Null if it is left out of a list that is too large. */
+  body?: string | null;
 }
 
 /** Numbers and body go from PostgreSQL into the reply as text, so nothing is rounded. */
-function payload(view: View, model: Model, row: Row): string {
-  const body = view === 'full' ? `"body":${row.body},` : '';
+function payload(model: Model, row: Row): string {
+  const body = row.body === undefined ? '' : `"body":${row.body},`;
   const title = JSON.stringify(row.title);
   const updatedAt = row.updated_at.toISOString();
   return `{"model":"${model}","id":${row.id},"title":${title},${body}"version":${row.version},"updated_at":"${updatedAt}"}`;
 }
 
-const columns = {
-  full: 'id, title, version, updated_at, body::text',
-  summary: 'id, title, version, updated_at',
-};
+/** Bytes of the bodies in a list: 100 of the largest that are cached. More would exhaust the memory of the process. */
+const maxListBytes = 100 * 256 * 1024;
+const columns = 'id, title, version, updated_at';
+const select = (view: View, condition: string) =>
+  `SELECT ${columns}${view === 'full' ? ', body::text' : ''} FROM content.record WHERE model = $1 AND ${condition}`;
+/** Leaves out a body if the bodies before it have `maxListBytes`. OFFSET 0: PostgreSQL makes each text once. */
+const selectList = (view: View, condition: string) =>
+  view === 'summary'
+    ? select(view, condition)
+    : `SELECT ${columns},
+         CASE WHEN sum(octet_length(body)) OVER (ORDER BY id) - octet_length(body) < ${maxListBytes} THEN body END AS body
+       FROM (${select(view, condition)} OFFSET 0) record ORDER BY id`;
 
 export type ContentStore = ReturnType<typeof createContentStore>;
 
 /** Reads content records as the JSON text of their reply. Every method throws 503 while PostgreSQL is unreachable. */
 export function createContentStore(query: Database['query']) {
-  async function read(operation: string, view: View, model: Model, rest: string, ...values: unknown[]) {
-    const text = `SELECT ${columns[view]} FROM content.record WHERE model = $1 AND ${rest}`;
+  async function read(operation: string, text: string, model: Model, ...values: unknown[]) {
     const { rows } = await query<Row>(operation, text, [model, ...values]);
-    return rows.map((row) => ({
+    const complete = rows.filter(({ body }) => body !== null);
+    const records = complete.map((row) => ({
       id: Number(row.id),
       version: Number(row.version),
-      payload: payload(view, model, row),
+      payload: payload(model, row),
     }));
+    return { records, isCut: complete.length < rows.length };
   }
 
   return {
     /** Returns one view of a record, null if it is absent. One statement outside any transaction, as the cache requires. */
     async load(model: Model, id: number, view: View): Promise<LoadedRecord | null> {
-      const [record] = await read('read_record', view, model, 'id = $2', id);
-      return record ?? null;
+      return (await read('read_record', select(view, 'id = $2'), model, id)).records[0] ?? null;
     },
-    /** Reads several records under the conditions of `load`. Absent records are not in the result. */
+    /** Reads several records under the conditions of `load`. Absent records are not in the result. Throws 422. */
     async loadMany(model: Model, ids: number[], view: View): Promise<ReadonlyMap<number, LoadedRecord>> {
-      const found = await read('read_records', view, model, 'id = ANY ($2)', ids);
-      return new Map(found.map((record) => [record.id, record]));
+      const text = selectList(view, 'id = ANY ($2)');
+      const { records, isCut } = await read('read_records', text, model, ids);
+      const message = 'The records are too large for one reply. Ask for fewer ids.';
+      if (isCut) throw invalidFields([{ path: 'query.ids', message }]);
+      return new Map(records.map((record) => [record.id, record]));
     },
     /** Returns at most `limit` records whose id is above `after`, in the order of their ids. */
     list: (model: Model, view: View, after: number, limit: number) =>
-      read('list_records', view, model, 'id > $2 ORDER BY id LIMIT $3', after, limit),
+      read('list_records', selectList(view, 'id > $2 ORDER BY id LIMIT $3'), model, after, limit),
   };
 }

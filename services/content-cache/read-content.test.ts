@@ -57,10 +57,29 @@ test('returns 503 for a large list while clients leave earlier ones unread; serv
   await until('a list is sent again', async () => (await (await list()).text()).length > 20e6);
 });
 
+test('ends a page before it is too large, and refuses ids of records that are too large for one reply', async () => {
+  await world.sql(
+    `INSERT INTO content.record (model, id, title, body)
+     SELECT 'condition', n, '', to_jsonb(repeat('x', 10000000)) FROM generate_series(1, 4) AS n`,
+  );
+  const list = async (query: string) => {
+    const headers = { authorization: `Bearer ${service.tokenOf(7)}` };
+    const reply = await fetch(`${service.url}/api/content/condition?${query}`, { headers });
+    const { items, next_cursor, details } = (await reply.json()) as Record<string, any>;
+    return { ids: items?.map(({ id }: { id: number }) => id), next_cursor, details };
+  };
+  const first = await list('limit=4');
+  expect(first.ids).toEqual([1, 2, 3]);
+  expect(await list(`cursor=${first.next_cursor}`)).toMatchObject({ ids: [4], next_cursor: null });
+  expect((await list('limit=4&view=summary')).ids).toEqual([1, 2, 3, 4]);
+  expect((await list('ids=4,3,2')).ids).toEqual([4, 3, 2]);
+  expect(await list('ids=4,3,2,1')).toMatchObject({ details: [{ path: 'query.ids' }] });
+});
+
 test('does not count a list whose client disconnected before its reply', async () => {
   let client = new AbortController();
-  const items = [{ id: 1, version: 1, payload: 'x'.repeat(20e6) }];
-  const list = () => Promise.resolve(items).finally(() => client.abort());
+  const page = { records: [{ id: 1, version: 1, payload: 'x'.repeat(20e6) }], isCut: false };
+  const list = () => Promise.resolve(page).finally(() => client.abort());
   const handler = listContent({ restricted: [], unlisted: [], records: { list } } as never);
   const caller = { kind: 'user', id: 7, scopes: new Set() };
   for (let lists = 0; lists < 4; lists += 1, client = new AbortController()) {

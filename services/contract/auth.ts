@@ -96,6 +96,16 @@ export const logout = define('logout', 'POST', '/api/logout', {
   responses: { 204: { description: 'Logged out.' } },
 });
 
+/** A public key (RFC 7517). */
+export const publicKey = z.object({
+  kty: z.literal('RSA'),
+  use: z.literal('sig'),
+  alg: z.literal('RS256'),
+  kid: z.string(),
+  n: z.string(),
+  e: z.string(),
+});
+
 export const jwks = define('jwks', 'GET', '/.well-known/jwks.json', {
   access: 'public',
   summary: 'List public keys for verifying access tokens.',
@@ -103,18 +113,7 @@ export const jwks = define('jwks', 'GET', '/.well-known/jwks.json', {
   responses: {
     200: {
       description: 'The key set.',
-      schema: z.strictObject({
-        keys: z.array(
-          z.strictObject({
-            kty: z.literal('RSA'),
-            use: z.literal('sig'),
-            alg: z.literal('RS256'),
-            kid: z.string(),
-            n: z.string(),
-            e: z.string(),
-          }),
-        ),
-      }),
+      schema: z.strictObject({ keys: z.array(z.strictObject(publicKey.shape)) }),
       headers: { 'Cache-Control': 'public, max-age=300' },
     },
   },

@@ -50,7 +50,7 @@ const idList = z
 export const listContent = define('listContent', 'GET', '/api/content/:model', {
   summary: 'List or read several records of a model.',
   description:
-    'Without `ids`: the records in the order of their ids, from the database. With `ids`: these records in this order, through the cache as in the single read. An installation can restrict models to callers with the scope `content:restricted`, and lists of models to callers with the scope `content:list`.',
+    'Without `ids`: the records in the order of their ids, from the database. With `ids`: these records in this order, through the cache as in the single read. A page can have fewer records than `limit` if they are large; ids of records that are too large for one reply get 422. An installation can restrict models to callers with the scope `content:restricted`, and lists of models to callers with the scope `content:list`.',
   params: z.strictObject({ model }),
   query: z
     .strictObject({

@@ -194,12 +194,21 @@ export function createClient({
       const items: ContentRecord[] = [];
       const missing: number[] = [];
       const loginAtStart = Promise.resolve(await currentLogin());
-      for (let start = 0; start < unique.length; start += idsPerCall) {
-        const some = unique.slice(start, start + idsPerCall).join();
-        const page = await ask('listContent', { model, ids: some }, options, loginAtStart);
-        items.push(...(page.items as ContentRecord[]));
-        missing.push(...(page.missing ?? []));
-      }
+      const readSome = async (some: readonly number[]): Promise<void> => {
+        try {
+          const page = await ask('listContent', { model, ids: some.join() }, options, loginAtStart);
+          items.push(...(page.items as ContentRecord[]));
+          missing.push(...(page.missing ?? []));
+        } catch (error) {
+          // The records may be too large for one reply.
+          if (!(error instanceof PlatformError) || error.status !== 422 || some.length === 1) throw error;
+          const half = Math.ceil(some.length / 2);
+          await readSome(some.slice(0, half));
+          await readSome(some.slice(half));
+        }
+      };
+      for (let start = 0; start < unique.length; start += idsPerCall)
+        await readSome(unique.slice(start, start + idsPerCall));
       return { items, missing };
     },
 

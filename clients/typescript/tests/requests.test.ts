@@ -49,6 +49,22 @@ test('reads a duplicate id once', async () => {
   ]);
 });
 
+test('reads records that are too large for one reply in two', async () => {
+  const page = (...ids: number[]) => ok({ items: ids.map((id) => ({ id })), missing: [] });
+  fake = await startFake({
+    '/api/content/webform': [
+      failure(422, 'validation_failed'),
+      page(1, 2),
+      page(3),
+      failure(422, 'validation_failed'),
+    ],
+  });
+  const { items } = await fake.client.readMany('webform', [1, 2, 3]);
+  expect(items.map(({ id }) => id)).toEqual([1, 2, 3]);
+  await expect(fake.client.readMany('webform', [1])).rejects.toMatchObject({ status: 422 });
+  expect(fake.seen).toHaveLength(4);
+});
+
 test('names an operation that does not exist, and refuses a platform without a URL', async () => {
   expect(() => createClient({ url: 'nonsense' })).toThrow('Invalid URL');
   fake = await startFake({});
