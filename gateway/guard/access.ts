@@ -77,7 +77,7 @@ export function securityHeaders(publicUrl: string, includeSubDomains: boolean): 
 }
 
 const exposedHeaders = 'Content-Disposition, Content-Range, ETag, Retry-After, X-Cache, X-Request-Id';
-const commonRequestHeaders = ['Authorization', 'Content-Type', 'Traceparent', 'X-Request-Id'];
+const baseHeaders = ['Authorization', 'Content-Type', 'Traceparent', 'Tracestate', 'Baggage', 'X-Request-Id'];
 const preflightSeconds = '600';
 
 /** Returns the headers that let the request's page read the reply; undefined if its origin is not allowed. */
@@ -108,7 +108,7 @@ export function cors(headersFor: CorsHeaders, allowlist: Allowlist): Step {
     response.writeHead(204, {
       ...replyHeaders,
       'Access-Control-Allow-Methods': [...methods.keys()].join(', '),
-      'Access-Control-Allow-Headers': [...new Set([...commonRequestHeaders, ...endpointHeaders])].join(', '),
+      'Access-Control-Allow-Headers': [...new Set([...baseHeaders, ...endpointHeaders])].join(', '),
       'Access-Control-Max-Age': preflightSeconds,
     });
     response.end();

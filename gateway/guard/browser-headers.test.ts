@@ -20,7 +20,8 @@ test('answers a preflight from an allowed origin without calling the service', a
   expect(Object.fromEntries(headers)).toMatchObject({
     'access-control-allow-origin': origin,
     'access-control-allow-methods': 'GET, HEAD',
-    'access-control-allow-headers': 'Authorization, Content-Type, Traceparent, X-Request-Id, If-None-Match',
+    'access-control-allow-headers':
+      'Authorization, Content-Type, Traceparent, Tracestate, Baggage, X-Request-Id, If-None-Match',
     'access-control-max-age': '600',
     vary: 'Origin',
   });

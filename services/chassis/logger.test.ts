@@ -10,13 +10,13 @@ function capture() {
   return { logger, lines };
 }
 
-test('a line has time, level, service, request id and message', () => {
+test('a line has time, level, service, request id, message, and the code of an error as text', () => {
   const { logger, lines } = capture();
   const context = { requestId: 'r-1', route: '/api/me', database: { calls: 0, ms: 0 } };
-  runInContext(context, () => logger.info({ port: 1 }, 'ready'));
+  runInContext(context, () => logger.info({ port: 1, error: new DOMException('', 'TimeoutError') }, 'ready'));
   const line = JSON.parse(lines[0]!) as Record<string, string>;
   const expected = { level: 'info', service: 'auth', request_id: 'r-1', message: 'ready', port: 1 };
-  expect(line).toMatchObject(expected);
+  expect(line).toMatchObject({ ...expected, error: { code: '23' } });
   expect(Date.parse(line['time']!)).toBeGreaterThan(0);
 });
 

@@ -20,7 +20,8 @@ function cleanError(error: unknown): unknown {
     type: error.constructor.name,
     // The reason may be in `errors` alone: of Node if it can connect to no address, of kafkajs if it creates no topic.
     message: clean([error.message, String(errors)].filter(Boolean).join(': ')),
-    ...(code === undefined ? {} : { code }),
+    // Elasticsearch refuses a line in which a field has another type than before.
+    ...(code === undefined ? {} : { code: String(code) }),
     stack: clean(error.stack ?? ''),
     ...(error.cause === undefined ? {} : { cause: cleanError(error.cause) }),
   };

@@ -57,7 +57,7 @@ test('drops and counts rows while the logs database is full', async () => {
   const before = await rows();
   request();
   await until('it is dropped', async () => (await dropped()) === 1);
-  expect(log).toMatchObject([{ message: 'slow log rows were dropped', rows: 1 }]);
+  expect(log).toMatchObject([{ message: 'slow log rows were dropped', dropped: 1 }]);
   await owner.query('DROP TRIGGER full_disk ON logs.slow_request');
   request();
   await until('it is written', async () => (await rows()) === before! + 1);

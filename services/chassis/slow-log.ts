@@ -95,7 +95,7 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
     } catch (error) {
       ready = false;
       metrics.slowLogDropped.inc(batch.length);
-      logger.warn({ error, rows: batch.length }, 'slow log rows were dropped');
+      logger.warn({ error, dropped: batch.length }, 'slow log rows were dropped');
     }
   }
 

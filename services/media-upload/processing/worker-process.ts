@@ -84,7 +84,7 @@ export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess
     if (reason === undefined) {
       // Before the process was ready, it read no file. A cause is, for example, that its threads could not be started.
       reason = isReady && crashSignals.has(signal ?? '') ? 'crashed' : 'lost';
-      inContextOfJob(() => logger.warn({ pid, code, signal }, 'a worker process ended unexpectedly'));
+      inContextOfJob(() => logger.warn({ pid, exit: code, signal }, 'a worker process ended unexpectedly'));
     }
     end.resolve(reason);
     onExit(worker);
