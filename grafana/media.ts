@@ -35,7 +35,7 @@ export const media: Board = {
     series({
       title: 'How many files are processed?',
       description:
-        'Normal: about as many as uploads created. Files that a user has already are not processed again.',
+        'Normal: as many as uploads created, and more if worker processes refuse files. Files that a user has already are not processed again.',
       unit: 'ops',
       queries: { files: 'sum(rate(upload_processing_seconds_count[$__rate_interval]))' },
     }),

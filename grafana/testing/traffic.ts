@@ -28,7 +28,7 @@ async function files({ token }: OwnUser): Promise<void> {
   if (status !== 200) throw new Error(`the download of the variant returned ${status}`);
 }
 
-/** Causes each event that the dashboards show, with its own records, files and letters. */
+/** Causes the events that the panels need for a value, with its own user, records and files. */
 export async function useEverything(): Promise<void> {
   const user = await newUser();
   await Promise.all([invalidations(), files(user), sendSlowRequest()]);

@@ -20,8 +20,8 @@ export interface MigrationOptions {
   signal?: AbortSignal;
 }
 
-/** Time limit of a wait for a lock, before a warning and a retry. Meanwhile requests queue behind the migration. */
-const lockTimeoutMs = 1_000;
+/** Requests queue behind a wait for a lock. Above deadlock_timeout (1 s), after which the wait ends an autovacuum. */
+const lockTimeoutMs = 1_500;
 /** Time limit of one statement of a migration. */
 const longestStatementMs = 600_000;
 

@@ -21,15 +21,15 @@ interface LettersDeps extends Omit<ServiceOptions, 'name'> {
 }
 
 export function createLetters({ database, addToAudit, findUser, ...options }: LettersDeps) {
-  const audit = { addToAudit, logger: options.logger };
-  const reading = { letters: createLetterStore(database.query), ...audit };
+  const auditDeps = { addToAudit, logger: options.logger };
+  const readDeps = { letters: createLetterStore(database.query), ...auditDeps };
   const idempotency = createIdempotency(database.query, 'letters');
   return createService({ name: 'letters', ...options }, [
     handle(contract.updateLetterSkippedWebform, updateLetterSkippedWebform({ database, idempotency })),
     handle(contract.createLetter, createLetter({ database, idempotency, findUser })),
-    handle(contract.listLetters, listLetters(reading)),
-    handle(contract.readLetter, readLetter(reading)),
-    handle(contract.readLetterHistory, readLetterHistory(reading)),
-    handle(contract.updateLetter, updateLetter({ database, ...audit })),
+    handle(contract.listLetters, listLetters(readDeps)),
+    handle(contract.readLetter, readLetter(readDeps)),
+    handle(contract.readLetterHistory, readLetterHistory(readDeps)),
+    handle(contract.updateLetter, updateLetter({ database, ...auditDeps })),
   ]);
 }

@@ -28,7 +28,7 @@ interface HistoryRow extends HistoryEntry {
   actor: string;
 }
 
-// Another order would change every ETag: the reply has its fields in this order, and the ETag is a hash of the reply.
+// The ETag is a hash of the reply, whose fields have this order. Another order or a new field changes every ETag.
 const columns = `id::float8 AS id, user_id::float8 AS user_id, title, state,
   (SELECT coalesce(json_agg(json_build_object('webform_id', webform_id, 'required', required,
             'skipped', skipped_at IS NOT NULL, 'skipped_at', skipped_at, 'reason', reason) ORDER BY webform_id), '[]')
@@ -42,7 +42,7 @@ const maxDailyEntries = 1_000;
 
 const ownerValue = (owner: LetterOwner) => (owner === 'any' ? null : owner);
 
-/** Converts a row to a letter: times in JSON have PostgreSQL's format. */
+/** Converts a row to a letter. Columns with times are Dates; times within `json_agg` are text in PostgreSQL's format. */
 function toLetter(row: Row): Letter {
   return {
     ...row,
@@ -80,7 +80,7 @@ export function createLetterStore(query: Database['query']) {
       return exists ? find(id, owner) : undefined;
     },
 
-    /** Returns the user's letters with ids below `before`, newest first. */
+    /** Returns the user's letters with ids below `before`, newest first. The export of personal data needs every letter. */
     async list(userId: number, state: LetterState | undefined, before: number | undefined, limit: number) {
       const text = `SELECT ${columns} FROM letters.letter
                     WHERE user_id = $1 AND ($2::text IS NULL OR state = $2) AND ($3::bigint IS NULL OR id < $3)

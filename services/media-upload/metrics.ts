@@ -2,8 +2,8 @@ import { statfs } from 'node:fs/promises';
 import type { Metrics } from '@content-platform/chassis';
 
 /**
- * existing: the user already had the file. refused: 4xx. busy: 503, overload or an unavailable dependency. hung_up: the
- * client disconnected. failed: any other error.
+ * existing: the user already had the file. refused: 4xx, also for a file that crashed its worker process. busy: 503,
+ * overload or an unavailable dependency. hung_up: the client disconnected. failed: any other error.
  */
 const uploadOutcomes = ['created', 'existing', 'refused', 'busy', 'hung_up', 'failed'] as const;
 export type UploadOutcome = (typeof uploadOutcomes)[number];

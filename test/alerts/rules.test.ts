@@ -45,8 +45,8 @@ test('each alert has a test case that fires and one that does not', () => {
 test('MetricMissing covers every metric that the alerts use', () => {
   const metrics = (text: string) =>
     unique(all(text, /\b((?:[a-z]+_)+(?:total|bucket|count|bytes|seconds|length|open|clears))\b(?!:)/g));
-  const resting = ruleFiles.filter((text) => !text.includes('MetricMissing'));
+  const others = ruleFiles.filter((text) => !text.includes('MetricMissing'));
   const missing = ruleFiles.find((text) => text.includes('MetricMissing'))!;
-  const names = resting.flatMap((text) => metrics(text.replaceAll(/[\w]+:[\w:]+/g, '')));
+  const names = others.flatMap((text) => metrics(text.replaceAll(/[\w]+:[\w:]+/g, '')));
   expect(unique(all(missing, /metric: (\w+)/g))).toEqual(unique(names));
 });

@@ -9,7 +9,7 @@ import { decode } from '../testing/start-auth.ts';
 
 const redirectUri = 'https://platform.test/api/identity/login/callback';
 const unavailable = 'identity_unavailable';
-const problem = (what: string) => `{"error":"invalid_${what}"}`;
+const problem = (what: string) => `{"error":"invalid_${what}","error_description":"old"}`;
 const login = { nonce, codeVerifier: 'v'.repeat(43) };
 const evil = useEvilProvider();
 /** The reason of the last failure, from the log. */
@@ -43,11 +43,7 @@ test.each<[string, RegExp, (evil: EvilProvider) => unknown]>([
   ['no nonce', /nonce/, ({ claims }) => (claims['nonce'] = undefined)],
   ['another issuer', /"iss"/, ({ claims }) => (claims['iss'] = 'https://other.example')],
   ['another audience', /"aud"/, ({ claims }) => (claims['aud'] = 'other')],
-  [
-    'more audiences and no azp',
-    /additional untrusted/,
-    ({ claims }) => (claims['aud'] = [client.id, 'other']),
-  ],
+  ['two audiences, no azp', /additional untrusted/, ({ claims }) => (claims['aud'] = [client.id, 'other'])],
   [
     'more audiences and another azp',
     /"azp"/,
@@ -103,10 +99,11 @@ test.each([
 });
 
 const json = { 'Content-Type': 'application/json' };
+const basic = { ...json, 'WWW-Authenticate': 'Basic realm="tokens"' };
 const tokens = '{"access_token":"x","token_type":"Bearer"}';
 test.each<[string, string, string, (response: ServerResponse) => unknown]>([
   ['a refused code', 'identity_code_refused', '/token', (r) => r.writeHead(400, json).end(problem('grant'))],
-  ['a refused client', unavailable, '/token', (r) => r.writeHead(401, json).end(problem('client'))],
+  ['a refused client', unavailable, '/token', (r) => r.writeHead(401, basic).end(problem('client'))],
   ['500', unavailable, '/token', (r) => r.writeHead(500).end('<html>')],
   ['a page', unavailable, '/token', (r) => r.writeHead(200).end('<html>')],
   ['a redirect', unavailable, '/token', (r) => r.writeHead(302, { Location: '/jwks' }).end()],
@@ -119,6 +116,7 @@ test.each<[string, string, string, (response: ServerResponse) => unknown]>([
 ])('reports %s of the provider as %s', async (_, code, path, answer) => {
   evil.answers[path] = answer;
   expect(await outcome()).toBe(code);
+  expect(why).not.toMatch(/server responded|invalid_grant$/);
 });
 
 test('reports a malformed ID token as unavailable', async () => {

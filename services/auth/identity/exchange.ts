@@ -7,6 +7,7 @@ import {
   type IDToken,
   ResponseBodyError,
   type UserInfoResponse,
+  WWWAuthenticateChallengeError,
 } from 'openid-client';
 import type { identityCallback, IdentityError, Query } from '@content-platform/contract';
 import { IdentityFailure } from './failure.ts';
@@ -16,13 +17,7 @@ import type { IdentityLogin } from './stores.ts';
 export type CallbackResponse = Pick<Query<typeof identityCallback>, 'state' | 'code' | 'iss' | 'error'>;
 
 /** Errors of RFC 6749 §4.1.2.1 and OpenID Connect Core §3.1.2.6 that concern the user. */
-const refusals = [
-  'access_denied',
-  'login_required',
-  'interaction_required',
-  'consent_required',
-  'account_selection_required',
-];
+const refusals = /^(access_denied|(login|interaction|consent|account_selection)_required)$/;
 
 /** Error codes of openid-client for tokens that it rejects. */
 const tokenProblems = [
@@ -36,7 +31,7 @@ const tokenProblems = [
 
 function codeOf(error: unknown): IdentityError {
   if (error instanceof AuthorizationResponseError) {
-    return refusals.includes(error.error) ? 'access_denied' : 'identity_unavailable';
+    return refusals.test(error.error) ? 'access_denied' : 'identity_unavailable';
   }
   if (error instanceof ResponseBodyError) {
     return error.error === 'invalid_grant' ? 'identity_code_refused' : 'identity_unavailable';
@@ -46,8 +41,13 @@ function codeOf(error: unknown): IdentityError {
 }
 
 function fail(error: unknown): never {
-  const isReply = error instanceof AuthorizationResponseError || error instanceof ResponseBodyError;
-  throw new IdentityFailure(codeOf(error), isReply ? `it returned ${error.error}` : error);
+  let reason = error;
+  // For the log. An expired client secret has a description, and with Basic a challenge (RFC 6749 §5.2).
+  if (error instanceof AuthorizationResponseError || error instanceof ResponseBodyError)
+    reason = `it returned ${error.error} ${error.error_description?.slice(0, 500) ?? ''}`.trimEnd();
+  if (error instanceof WWWAuthenticateChallengeError)
+    reason = `it returned ${error.status} ${JSON.stringify(error.cause)}`;
+  throw new IdentityFailure(codeOf(error), reason);
 }
 
 /** Checks that the issuer is the requested one. A provider that announces `iss` must send it (RFC 9207 §2.4). */

@@ -59,7 +59,7 @@ export function updateLetter({
       const after = { id, title: body.title ?? before.title, state: body.state ?? before.state };
       return { letter: await letters.saveChange(after, actorOf(caller), entries), isChanged: true };
     });
-    // The letter's history names the author of a change; without one, the caller has read the letter.
+    // The history names the author of a change. If nothing changed, the caller has only read the letter: audit that.
     if (!isChanged) await auditReading(auditDeps, letter, { caller, address });
     return { status: 200, body: letter, headers: { ETag: etagOfLetter(letter) } };
   };

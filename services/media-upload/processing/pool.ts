@@ -34,7 +34,7 @@ export interface PoolOptions extends JobQueueOptions {
   /** Maximum memory of this process and its worker processes together, in bytes. Enforced on Linux only. */
   maxBytes: number;
   logger: Logger;
-  /** Called with the duration in seconds of an attempt that does not throw; not of a crowded one, which is repeated. */
+  /** Called with the seconds of each attempt with an outcome, also refused or failed; not if crowded or if it throws. */
   onDone?: (seconds: number) => void;
   /** The module that the worker processes run. */
   program?: URL;
