@@ -9,7 +9,6 @@ class CheckCommand extends \Illuminate\Console\Command
 {
     /** The checks in their order, with advice. handle() calls check<name>(). PHP ignores the case: URL is checkUrl(). */
     private const ADVICE = [
-        'Laravel' => 'Upgrade to Laravel 8.83 or newer.',
         'URL' => "Set PLATFORM_URL to the gateway's URL without path and slash at its end, for example https://api.example.com.",
         'Client' => 'Set PLATFORM_CLIENT and PLATFORM_SECRET. On the platform, "npm run admin -- rotate-client NAME" prints a new '
             .'secret, and "npm run admin -- create-client NAME --scope cache:clear" creates a client.',
@@ -39,11 +38,6 @@ class CheckCommand extends \Illuminate\Console\Command
         }
 
         return $exitCode;
-    }
-
-    private function checkLaravel(): void
-    {
-        throw_if(version_compare($this->laravel->version(), '8.83', '<'), "Laravel {$this->laravel->version()} is too old.");
     }
 
     private function checkUrl(): void

@@ -14,12 +14,20 @@ class JsonBody implements CastsAttributes
         return $value === null ? null : json_decode($value, false, 512, JSON_THROW_ON_ERROR);
     }
 
-    /** Returns the stored text if the value is the same, so that reading a body does not change it. */
+    /** Returns the stored text if the value is the same, so that reading a body does not change it, nor does a repeated import. */
     public function set($model, $key, $value, $attributes)
     {
-        $text = json_encode($value, self::FLAGS);
-        $stored = $this->get($model, $key, $attributes[$key] ?? null, []);
+        [$text, $stored] = [json_encode($value, self::FLAGS), $attributes[$key] ?? null];
+        $sorted = fn ($json) => $this->sorted($this->get($model, $key, $json, []));
 
-        return $stored !== null && json_encode($stored, self::FLAGS) === $text ? $attributes[$key] : $text;
+        return $stored !== null && $sorted($stored) === $sorted($text) ? $stored : $text;
+    }
+
+    /** Sorts the keys of objects, whose order jsonb does not keep. The key "{}" distinguishes {} from []. */
+    private function sorted(mixed $value): mixed
+    {
+        $parts = is_object($value) || is_array($value) ? array_map($this->sorted(...), (array) $value) : $value;
+
+        return is_object($value) && ksort($parts, SORT_STRING) ? ['{}' => $parts] : $parts;
     }
 }

@@ -45,7 +45,7 @@ const check = (env: Record<string, string>, wait = '0') =>
 test('platform:check finds nothing wrong with a complete installation', async () => {
   const kafka = { PLATFORM_VIA: 'kafka', TEST_RDKAFKA: '1', KAFKA_BROKERS: stack().kafka! };
   const { code, output } = await check(kafka, '45');
-  const names = ['Laravel', 'URL', 'Client', 'Database', 'Queue', 'Worker', 'Kafka'];
+  const names = ['URL', 'Client', 'Database', 'Queue', 'Worker', 'Kafka'];
   expect({ code, output }).toEqual({ code: 0, output: names.map((name) => `ok    ${name}\n`).join('') });
 });
 
@@ -102,11 +102,6 @@ test.each<[string, () => Record<string, string>, RegExp]>([
     'a missing Kafka extension',
     () => ({ PLATFORM_VIA: 'kafka', KAFKA_BROKERS: stack().kafka! }),
     /^fail {2}Kafka: The PHP extension rdkafka is not installed\.\n/m,
-  ],
-  [
-    'an old Laravel',
-    () => ({ TEST_LARAVEL_VERSION: '8.82.0' }),
-    /^fail {2}Laravel: Laravel 8\.82\.0 is too old\.\n {6}Upgrade to Laravel 8\.83 or newer/m,
   ],
 ])('platform:check finds %s', async (_, env, message) => {
   const { code, output } = await check(env());

@@ -179,11 +179,15 @@ test('platform:clear prints the number of deleted keys, and fails with the reaso
 test("an application's tests run on SQLite, without the platform", async () => {
   const other = startDriver();
   try {
-    const state = await other.php(`Platform::fake(); Bus::fake([RenameJob::class]);
+    const state =
+      await other.php(`Platform::fake(); Bus::fake([RenameJob::class]); config(['platform.url' => 'http://127.0.0.1:1']);
       Webform::create(['id' => 12, 'title' => 'A', 'body' => (object) []])->update(['title' => 'B']);
       Webform::where('id', 12)->update(['title' => 'C']);
-      return [Webform::find(12)->title, json_encode(Webform::find(12)->body), Platform::announced()];`);
-    expect(state).toEqual(['C', '{}', ['webform 12', 'webform 12', 'webform 12']]);
+      foreach ([['title' => 'No id', 'body' => 1], ['id' => 13, 'title' => 'No JSON', 'body' => 'x']] as $bad)
+        try { Webform::insert($bad); throw new LogicException('accepted'); } catch (Illuminate\\Database\\QueryException) {}
+      $keys = app(Platform::class)->clear('webform', 12);
+      return [Webform::find(12)->title, json_encode(Webform::find(12)->body), Platform::announced(), $keys];`);
+    expect(state).toEqual(['C', '{}', ['webform 12', 'webform 12', 'webform 12'], 0]);
     expect(await waiting()).toEqual([]);
   } finally {
     other.stop();
