@@ -57,9 +57,7 @@ function decodeCursor<T>(schema: z.ZodType<T>, text: string, name: string): T {
 
 /** Returns the 422 for a cursor that belongs to another request. */
 const invalidCursor = (name: string) =>
-  invalidFields([
-    { path: `query.${name}`, message: 'Must be the value of `next_cursor` in a reply to this request.' },
-  ]);
+  invalidFields([{ path: `query.${name}`, message: 'Must be `next_cursor` of a reply to this request.' }]);
 
 export function readContent(deps: ContentDeps): Handler<typeof contract.readContent> {
   const { cache, records, cacheMetrics } = deps;

@@ -134,8 +134,6 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
     return { kept, isNew };
   }
 
-  const reply = (status: 200 | 201, file: File) => ({ status, body: mediaFile(publicUrl, file) });
-
   const receive: Handler<typeof contract> = ({ body, caller, header, signal }) =>
     workspace.use(async (folder) => {
       const path = join(folder, 'original');
@@ -151,7 +149,8 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
           const outcome = accepted(await pool.run(job, signal(), caller.id));
           return storeFile(caller.id, received, folder, outcome);
         });
-        return reply(value.isNew && !joined ? 201 : 200, value.kept);
+        const status: 200 | 201 = value.isNew && !joined ? 201 : 200;
+        return { status, body: mediaFile(publicUrl, value.kept) };
       });
     });
 

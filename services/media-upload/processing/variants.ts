@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import sharp, { type OutputInfo, type Sharp } from 'sharp';
+import sharp, { type Metadata, type OutputInfo, type Sharp } from 'sharp';
 import { rgbaToThumbHash } from 'thumbhash';
 import type { ImageVariant } from '@content-platform/contract';
 import { maxPixels } from './inspect.ts';
@@ -39,10 +39,12 @@ const missingPixels = /premature end of data/i;
  * Decodes the upload. Missing bytes and wrong checksums are errors; bytes after the end of the image are ignored.
  * Phones write JPEGs that cause warnings, so a JPEG with a warning is decoded again with warnings allowed.
  */
-async function decode(file: Buffer, mime: string, side: number, whole: Sides): Promise<Pixels> {
+async function decode(file: Buffer, mime: string, side: number, header: Metadata): Promise<Pixels> {
   const attempt = (failOn: 'warning' | 'error') => {
     const upload = sharp(file, { failOn, limitInputPixels: maxPixels }).autoOrient();
-    return pixels(fit(upload, side, whole).toColourspace('srgb'));
+    // Otherwise sharp converts 16 bits with a profile to Display P3, and reads the result as sRGB.
+    if (header.space === 'rgb16') upload.pipelineColourspace('srgb');
+    return pixels(fit(upload, side, header.autoOrient).toColourspace('srgb'));
   };
   try {
     if (mime !== 'image/jpeg') return await attempt('error');
@@ -72,9 +74,9 @@ export async function makeVariants(
   { folder, sides }: Job,
   mime: string,
 ): Promise<ProcessedImage> {
-  // The sides of the upright image.
-  const { autoOrient: whole } = await sharp(file).metadata();
-  const large = await decode(file, mime, sides.large, whole);
+  const header = await sharp(file).metadata();
+  const { autoOrient: whole } = header; // the sides of the upright image
+  const large = await decode(file, mime, sides.large, header);
   const medium = await pixels(fit(toSharp(large), sides.medium, whole));
   const thumb = await pixels(fit(toSharp(medium), sides.thumb, whole));
   return {
