@@ -7,6 +7,7 @@ import { withRetries } from './retry.ts';
 import {
   type CallOptions,
   createSendOnce,
+  type Fetch,
   fileOf,
   type InputOf,
   type OperationName,
@@ -25,8 +26,8 @@ export interface ClientOptions {
   onLogout?: ((reason: PlatformError) => void) | undefined;
   /** How often a request that is safe to repeat is sent again. Default: 3. */
   retries?: number | undefined;
-  /** Default: the global `fetch`. */
-  fetch?: typeof globalThis.fetch | undefined;
+  /** Default: the global `fetch` at each call. Not `typeof fetch`, which has further properties in Bun. */
+  fetch?: Fetch | undefined;
 }
 
 /** Arguments of a call. The input may be left out if every part of it may. */
@@ -47,7 +48,7 @@ export function createClient({
   storage,
   onLogout = () => undefined,
   retries = 3,
-  fetch = globalThis.fetch,
+  fetch = (url, init) => globalThis.fetch(url, init),
 }: ClientOptions) {
   // In a browser the URL may be relative to the page.
   const { location } = globalThis as { location?: { href: string } };

@@ -26,6 +26,7 @@ export interface Reply<T> {
 }
 
 type Input = Record<string, unknown>;
+export type Fetch = (url: string, init: RequestInit & { headers: Headers }) => Promise<Response>;
 
 interface HttpCall {
   url: string;
@@ -103,7 +104,7 @@ async function contentOf(response: Response, isFile: boolean): Promise<unknown> 
  * @throws PlatformError, and the reason of the signal
  */
 async function exchange<T>(
-  fetch: typeof globalThis.fetch,
+  fetch: Fetch,
   { url, init }: HttpCall,
   headers: Headers,
   isFile: boolean,
@@ -130,7 +131,7 @@ const fileLimitMs = 260_000;
 export type SendOnce = ReturnType<typeof createSendOnce>;
 
 /** Returns the function that sends a request once, with an access token if there is one. */
-export function createSendOnce(base: string, fetch: typeof globalThis.fetch) {
+export function createSendOnce(base: string, fetch: Fetch) {
   return <K extends OperationName>(
     name: K,
     input: InputOf<K>,

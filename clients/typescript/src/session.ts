@@ -28,8 +28,6 @@ interface Options {
   onLogout: (reason: PlatformError) => void;
 }
 
-export type SessionStore = ReturnType<typeof createSession>;
-
 const lockLimitMs = 30_000;
 const refreshLimitMs = 8_000;
 /** The platform accepts a replaced refresh token for 10 s more. */

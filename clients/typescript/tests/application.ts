@@ -15,7 +15,7 @@ export const packageFolder = join(ROOT, 'clients', 'typescript');
 
 /** An app that uses the types, in the right way and in wrong ones. */
 export const appCode = `import { createClient, type Letter } from '@content-platform/client';
-const platform = createClient({ url: 'https://api.example.com', storage: localStorage });
+const platform = createClient({ url: 'https://api.example.com', storage: localStorage, fetch: (url, { credentials, ...init }) => fetch(url, init) });
 export const letters: AsyncGenerator<Letter> = platform.list('listLetters', { state: 'open' });
 export const title: string = (await platform.read('webform', 1)).title;
 await platform.request('deleteSessions', {}, { timeoutMs: undefined });

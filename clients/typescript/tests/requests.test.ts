@@ -37,6 +37,12 @@ test('sends an empty object where the platform requires a body', async () => {
   expect(fake.seen[0]).toMatchObject({ body: '{}', headers: { 'content-type': 'application/json' } });
 });
 
+test('calls the fetch that is global at the time of the call', async () => {
+  fake = await startFake({});
+  jest.spyOn(globalThis, 'fetch').mockResolvedValueOnce(Response.json({ id: 2 }));
+  expect(await fake.client.request('me')).toEqual({ id: 2 });
+});
+
 test('reads a duplicate id once', async () => {
   fake = await startFake({ '/api/content/webform': [ok({ items: [] })] });
   await fake.client.readMany('webform', [...Array.from({ length: 100 }, (_, index) => index + 1), 1]);
