@@ -50,8 +50,8 @@ export function createHeadCheck() {
       if (count >= maxIgnored) socket.destroy();
       return false;
     }
-    // Without a socket, the reply waits for an earlier one.
-    if (response.socket === null && !mayWait(socket, response)) return false;
+    // Without a socket, the reply waits for an earlier one. After a 408 the connection is ended: no reply can follow.
+    if (socket.writableEnded || (response.socket === null && !mayWait(socket, response))) return false;
     const problem = problemOf(request);
     if (problem !== undefined) {
       problems.set(request, problem);

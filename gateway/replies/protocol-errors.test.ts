@@ -195,16 +195,19 @@ test('answers Expect and does not forward it', async () => {
 });
 
 test.each([
-  ['head', 'GET /health HTTP/1.1\r\nHost:'],
-  ['body', `${post}Content-Length: 10\r\n\r\n{`],
-])('returns 408 for half a %s, and forwards nothing', async (_, half) => {
+  ['head', get, '\r\n'],
+  ['body', `${post}Content-Length: 10\r\n\r\n{`, '"a":1234}'],
+])('returns 408 for half a %s, and forwards nothing when the rest follows', async (_, half, rest) => {
   await fixture.start({
     server: { headersTimeout: 200, requestTimeout: 400, connectionsCheckingInterval: 50 },
   });
-  const { received } = fixture.open(half);
+  const { socket, received } = fixture.open(half);
+  socket.allowHalfOpen = true;
   await until('the reply is complete', () => received().endsWith('}'));
   expect(errorOf(received())).toBe('request_timeout');
-  expect(fixture.upstream.received).toEqual([]);
+  socket.write(rest);
+  expect(statusOf(await send(`${get}Connection: close\r\n\r\n`))).toBe(200);
+  expect(fixture.upstream.received).toHaveLength(1);
 });
 
 test('forwards nothing of a body whose client disconnects during sending', async () => {

@@ -186,8 +186,8 @@ export function createUpstream(
 
   /** Sends the request to the service. Throws 503 if too many requests wait. */
   const forward: Step = (_request, response) => {
-    // The client disconnected during an earlier step, and its 'close' event has passed.
-    if (response.destroyed) return;
+    // The client disconnected during an earlier step, and its 'close' event has passed; or it has got a 408.
+    if (response.destroyed || response.headersSent) return;
     const release = slots.tryAcquire();
     if (release) return start(response, release);
     // The slot may have come from another request of this connection, which ended because the client disconnected.

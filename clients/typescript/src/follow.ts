@@ -15,7 +15,7 @@ export interface FollowOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** The next changes. Store `cursor` when you have handled all of them. */
+/** The next changes, or none, at least once a day. Store `cursor` when you have handled all of them. */
 export interface FollowStep {
   changes: Change[];
   cursor: string;
@@ -24,6 +24,8 @@ export interface FollowStep {
   /** You have every change that was committed before this step. */
   upToDate: boolean;
 }
+
+const dayMs = 86_400_000;
 
 type Input = Operations['listChanges']['input'];
 type Output = Operations['listChanges']['output'];
@@ -45,6 +47,7 @@ export async function* followChanges(
   let failures = 0;
   let startOver = after === undefined;
   let wasUpToDate = false;
+  let dueAt = Infinity;
   for (;;) {
     let page: Output;
     try {
@@ -63,8 +66,11 @@ export async function* followChanges(
       continue;
     }
     const { items: changes, next_cursor: cursor, up_to_date: upToDate } = page;
-    if (changes.length > 0 || startOver || upToDate !== wasUpToDate)
+    // Once a day without changes, too: the platform knows a stored cursor for 30 days.
+    if (changes.length > 0 || startOver || upToDate !== wasUpToDate || Date.now() > dueAt) {
       yield { changes, cursor, startOver, upToDate };
+      dueAt = Date.now() + dayMs;
+    }
     [after, startOver, wasUpToDate, failures] = [cursor, false, upToDate, 0];
     if (upToDate) await pause();
     else signal?.throwIfAborted();

@@ -178,9 +178,9 @@ export function listChanges({ feed, ...access }: ContentDeps): Handler<typeof co
     const mayList = (model: Model) => scopesToList(access, model).every((scope) => caller.scopes.has(scope));
     const wanted = named ?? models.filter(mayList);
     const cursor = after === undefined ? undefined : decodeCursor(feedCursor, after, 'after');
-    // The cursor says nothing about changes of other models. Rights and settings may have changed since.
-    if (cursor && !wanted.every((model) => cursor.models.includes(model)))
-      throw named ? invalidCursor('after') : expiredCursor();
+    // Changes of further models are unknown. Records of a model that the caller lost would stay in its copy.
+    const isOther = (model: Model) => cursor && cursor.models.includes(model) !== wanted.includes(model);
+    if ((named ?? models).some(isOther)) throw named ? invalidCursor('after') : expiredCursor();
     const found = await limited(() => feed.read(cursor, wanted, limit), caller, signal());
     const items = found.changes.map(({ model, id, version, isDeleted, changedAt }) => ({
       model,
