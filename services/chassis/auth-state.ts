@@ -2,7 +2,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { publicKey } from '@content-platform/contract';
+import { publicKey } from '@content-platform/contract/schemas';
 import { unavailable } from './http-error.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';

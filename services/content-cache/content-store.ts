@@ -1,6 +1,6 @@
-import { type Database, invalidFields } from '@content-platform/chassis';
+import type { Database } from '@content-platform/chassis';
 import type { Model, View } from '@content-platform/contract';
-import type { LoadedRecord } from './cache/index.ts';
+import { type LoadedRecord, tooLarge } from './cache/index.ts';
 
 interface Row {
   id: string;
@@ -38,26 +38,21 @@ export type ContentStore = ReturnType<typeof createContentStore>;
 export function createContentStore(query: Database['query']) {
   async function read(operation: string, text: string, model: Model, ...values: unknown[]) {
     const { rows } = await query<Row>(operation, text, [model, ...values]);
-    const complete = rows.filter(({ body }) => body !== null);
-    const records = complete.map((row) => ({
+    return rows.map((row) => ({
       id: Number(row.id),
       version: Number(row.version),
-      payload: payload(model, row),
+      payload: row.body === null ? tooLarge.payload : payload(model, row),
     }));
-    return { records, isCut: complete.length < rows.length };
   }
 
   return {
     /** Returns one view of a record, null if it is absent. One statement outside any transaction, as the cache requires. */
     async load(model: Model, id: number, view: View): Promise<LoadedRecord | null> {
-      return (await read('read_record', select(view, 'id = $2'), model, id)).records[0] ?? null;
+      return (await read('read_record', select(view, 'id = $2'), model, id))[0] ?? null;
     },
-    /** Reads several records under the conditions of `load`. Absent records are not in the result. Throws 422. */
+    /** Reads several records under the conditions of `load`. Absent records are not in the result. */
     async loadMany(model: Model, ids: number[], view: View): Promise<ReadonlyMap<number, LoadedRecord>> {
-      const text = selectList(view, 'id = ANY ($2)');
-      const { records, isCut } = await read('read_records', text, model, ids);
-      const message = 'The records are too large for one reply. Ask for fewer ids.';
-      if (isCut) throw invalidFields([{ path: 'query.ids', message }]);
+      const records = await read('read_records', selectList(view, 'id = ANY ($2)'), model, ids);
       return new Map(records.map((record) => [record.id, record]));
     },
     /** Returns at most `limit` records whose id is above `after`, in the order of their ids. */

@@ -72,7 +72,7 @@ export const forgotPassword = define('forgotPassword', 'POST', '/api/password/fo
   summary: 'Request a password reset email.',
   description:
     'The reply and its duration are the same for every email address. A user gets at most one email in 5 minutes. In a day, a user gets at most 5 emails for requests from networks where the user has logged in, and 5 for all others. Further requests are accepted and ignored.',
-  body: jsonBody({ email: singleLineText(1, 254).normalize('NFC') }),
+  body: jsonBody({ email: singleLineText(1, 254).trim().normalize('NFC') }),
   responses: { 202: { description: 'Accepted. If an enabled user has the address, an email follows.' } },
   errors: ['mail_disabled'],
 });

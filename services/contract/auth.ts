@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { user } from './accounts.ts';
 import { endpointsWith, jsonBody, optionalJsonBody } from './endpoint.ts';
-import { multiLineText } from './schemas.ts';
+import { multiLineText, publicKey } from './schemas.ts';
 
 const tokenType = z.literal('Bearer');
 const noStore = { 'Cache-Control': 'no-store' };
@@ -27,7 +27,7 @@ export const login = define('login', 'POST', '/api/login', {
   latencyClass: 'login',
   rateLimit: { requests: 60, seconds: 60, guessing: true },
   summary: 'Log in with email and password.',
-  body: jsonBody({ email: multiLineText(1, 254).normalize('NFC'), password: multiLineText(1, 1024) }),
+  body: jsonBody({ email: multiLineText(1, 254).trim().normalize('NFC'), password: multiLineText(1, 1024) }),
   responses: { 200: loginReply },
   errors: ['invalid_credentials', 'mfa_required'],
 });
@@ -94,16 +94,6 @@ export const logout = define('logout', 'POST', '/api/logout', {
       .describe('Push token of this device, which gets no more messages.'),
   }),
   responses: { 204: { description: 'Logged out.' } },
-});
-
-/** A public key (RFC 7517). */
-export const publicKey = z.object({
-  kty: z.literal('RSA'),
-  use: z.literal('sig'),
-  alg: z.literal('RS256'),
-  kid: z.string(),
-  n: z.string(),
-  e: z.string(),
 });
 
 export const jwks = define('jwks', 'GET', '/.well-known/jwks.json', {

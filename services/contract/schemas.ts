@@ -31,6 +31,16 @@ export function singleLineText(min: number, max: number) {
 /** A file name as a path segment. The pattern is documentation only: a name that does not match gets 404, not 422. */
 export const fileName = multiLineText(1, 100).meta({ pattern: '^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,99}$' });
 
+/** A public key (RFC 7517). */
+export const publicKey = z.object({
+  kty: z.literal('RSA'),
+  use: z.literal('sig'),
+  alg: z.literal('RS256'),
+  kid: z.string(),
+  n: z.string(),
+  e: z.string(),
+});
+
 /** An ID in a body: an integer from 1 to 2^53-1. */
 export const id = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
 

@@ -44,11 +44,10 @@ export function violatedRule({ from, to, typesOnly }: Import): string | undefine
   if (here === there) return insidePart(from, to);
   if (here === 'deploy') return undefined; // deploy starts and seeds all parts
   if (there === 'services/contract' && to.startsWith('@')) {
-    const free =
-      here !== 'services/chassis' || typesOnly || isTest(from) || /\/(endpoint|errors|services)$/.test(to);
-    return free
+    const free = typesOnly || isTest(from) || /\/(endpoint|errors|schemas|services)$/.test(to);
+    return free || here !== 'services/chassis'
       ? undefined
-      : 'the chassis imports only types, endpoint.ts, errors.ts and services.ts of the contract';
+      : 'the chassis imports only types, endpoint.ts, errors.ts, schemas.ts and services.ts of the contract';
   }
   if (isTest(from) && (there === 'test' || there === 'deploy')) return undefined;
   if (here === 'test') return there === 'deploy' ? undefined : "test/ may not import a service's source";

@@ -24,8 +24,8 @@ describeEndpoint(login, { body, invalid }, ({ ask }) => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
-  test('ignores the case of the email', async () => {
-    expect(await ask({ body: { ...body, email: emails.user.toUpperCase() } })).toMatchObject({ status: 200 });
+  test('ignores the case of the email, and a space after it', async () => {
+    expect((await ask({ body: { ...body, email: `${emails.user.toUpperCase()} ` } })).status).toBe(200);
   });
 
   test('asks a user with a second factor for the code', async () => {

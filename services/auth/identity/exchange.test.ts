@@ -9,7 +9,7 @@ import { decode } from '../testing/start-auth.ts';
 
 const redirectUri = 'https://platform.test/api/identity/login/callback';
 const unavailable = 'identity_unavailable';
-const problem = (what: string) => `{"error":"invalid_${what}","error_description":"old"}`;
+const problem = (what: string) => `{"error":"invalid_${what}","error_description":404}`;
 const login = { nonce, codeVerifier: 'v'.repeat(43) };
 const evil = useEvilProvider();
 /** The reason of the last failure, from the log. */

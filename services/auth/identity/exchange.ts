@@ -44,7 +44,7 @@ function fail(error: unknown): never {
   let reason = error;
   // For the log. An expired client secret has a description, and with Basic a challenge (RFC 6749 §5.2).
   if (error instanceof AuthorizationResponseError || error instanceof ResponseBodyError)
-    reason = `it returned ${error.error} ${error.error_description?.slice(0, 500) ?? ''}`.trimEnd();
+    reason = `it returned ${error.error} ${String(error.error_description ?? '').slice(0, 500)}`.trimEnd();
   if (error instanceof WWWAuthenticateChallengeError)
     reason = `it returned ${error.status} ${JSON.stringify(error.cause)}`;
   throw new IdentityFailure(codeOf(error), reason);

@@ -19,7 +19,7 @@ import { openThroughSentinels } from './redis/sentinels.ts';
 export { CacheError, CacheUnavailable, UnsupportedRedis } from './connection.ts';
 export type { CacheState, MemoryUsage } from './connection.ts';
 export type { CacheClearer } from './protocol/cache-clearer.ts';
-export type { LoadedRecord } from './protocol/record-cache.ts';
+export { type LoadedRecord, tooLarge } from './protocol/record-cache.ts';
 
 export interface ContentCacheOptions
   extends Omit<RecordCacheOptions, 'connection'>, Pick<CacheConnectionOptions, 'url' | 'onStateChange'> {

@@ -14,7 +14,7 @@ import {
 } from '@content-platform/chassis';
 import { id, model, models, type Model, type Scope, type View } from '@content-platform/contract';
 import type * as contract from '@content-platform/contract';
-import type { ContentCache } from '../cache/index.ts';
+import { type ContentCache, tooLarge } from '../cache/index.ts';
 import { expiredCursor, feedCursor, type ChangeFeed } from '../changes/change-feed.ts';
 import type { ContentStore } from '../content-store.ts';
 import type { CacheMetrics } from '../metrics.ts';
@@ -129,15 +129,17 @@ export function listContent(deps: ContentDeps): Handler<typeof contract.listCont
     const load = (some: number[]) => records.loadMany(model, some, view);
     const reads = await cache.readMany(model, ids, view, load);
     for (const { outcome } of reads) cacheMetrics.reads.inc({ model, outcome });
+    if (reads.some(({ record }) => record?.payload === tooLarge.payload))
+      throw invalidFields([{ path: 'query.ids', message: 'Too large for one reply. Ask for fewer ids.' }]);
     const items = reads.flatMap(({ record }) => record?.payload ?? []);
     const missing = ids.filter((_, index) => !reads[index]!.record);
     return `{"items":[${items.join()}],"missing":[${missing.join()}],"next_cursor":null}`;
   }
 
   async function readPage(model: Model, view: View, limit: number, after: number): Promise<string> {
-    const { records: found, isCut } = await records.list(model, view, after, limit + 1);
-    const shown = found.slice(0, limit);
-    const next = isCut || found.length > limit ? encodeCursor({ model, id: shown.at(-1)!.id }) : null;
+    const found = await records.list(model, view, after, limit + 1);
+    const shown = found.slice(0, limit).filter(({ payload }) => payload !== tooLarge.payload);
+    const next = shown.length < found.length ? encodeCursor({ model, id: shown.at(-1)!.id }) : null;
     const items = shown.map(({ payload }) => payload);
     return `{"items":[${items.join()}],"next_cursor":${JSON.stringify(next)}}`;
   }

@@ -19,7 +19,7 @@ const maxPeeks = 2;
 /** The entry of a record that does not exist: no JSON text is empty. */
 const absent = { version: 0, payload: '' };
 /** The entry of a record that is too large. Without it, each reader would wait for a lease that is never filled. */
-const tooLarge = { version: 0, payload: 'too large' };
+export const tooLarge = { version: 0, payload: 'too large' };
 
 export interface LoadedRecord {
   version: number;
@@ -30,7 +30,7 @@ export interface LoadedRecord {
 /** Reads the record; null if it is absent. Must run one statement at the primary for each call, outside any transaction. */
 export type LoadRecord = () => Promise<LoadedRecord | null>;
 
-/** Reads several records under the conditions of LoadRecord. Records that do not exist are not in the result. */
+/** As LoadRecord, for several records. Absent ones are not in the result. One that is left out is `tooLarge`; its lease ends. */
 type LoadRecords = (ids: number[]) => Promise<ReadonlyMap<number, LoadedRecord>>;
 
 /** Redis was unusable. */
@@ -82,7 +82,7 @@ export function createRecordCache(options: RecordCacheOptions) {
 
   /** A refused or lost FILL is harmless: this request returns what it loaded, the next request loads again. */
   function store(key: string, view: View, lease: string, record: LoadedRecord | null): Promise<unknown> {
-    const ttl = record ? ttlMs : negativeTtlMs;
+    const ttl = record?.payload === tooLarge.payload ? 0 : record ? ttlMs : negativeTtlMs;
     const fill = { view, lease, ttlMs: Math.round(ttl * (0.9 + Math.random() * 0.2)), ...entryOf(record) };
     return orBypass(async () => connection.forReading(key).fill(key, fill));
   }
