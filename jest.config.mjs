@@ -1,9 +1,9 @@
 export default {
   testMatch: ['**/*.test.ts'],
-  // Tests that take minutes run in `npm run proof`; tests that need Docker in `npm run test:compose` and
-  // `test:cluster`.
+  // Slow tests run in `npm run proof`; tests that need Docker in `npm run test:compose` and `test:cluster`.
   testPathIgnorePatterns: ['/node_modules/', '/\\.local/', '/proof/', '/test/compose/', '/test/cluster/'],
   modulePathIgnorePatterns: ['/\\.local/'],
+  watchman: false, // jest waits for it without a limit
   extensionsToTreatAsEsm: ['.ts'],
   testEnvironment: './test/support/environment.mjs',
   runtime: '<rootDir>/test/support/runtime.mjs',

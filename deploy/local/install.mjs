@@ -14,7 +14,7 @@ export async function ensureInstalled(root) {
     try {
       while (!takeLock(lock)) await sleep(300);
       if (!isInstalled(root) && !(await npmCi(root, lock)))
-        return 'npm ci failed: see above. Check the network, then start again.';
+        return 'npm ci failed: see above. Check the network, then start again. The Node that it installs does not run on Alpine, and on NixOS only with nix-ld.';
     } finally {
       rmSync(lock, { force: true });
     }
@@ -24,7 +24,7 @@ export async function ensureInstalled(root) {
   }
   return hasNode(root)
     ? undefined
-    : 'node_modules/.bin/node does not run: allow the install script of the package "node" (npm config ignore-scripts). On Linux it needs glibc, which Alpine lacks.';
+    : 'node_modules/.bin/node does not run: allow the install script of the package "node" (npm config ignore-scripts). On Linux it needs glibc, which Alpine lacks, and on NixOS nix-ld.';
 }
 
 /** As its last step, npm lists the installed packages in node_modules/.package-lock.json. */

@@ -1,12 +1,10 @@
-import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
 import { aptInstall, canInstall } from './apt.ts';
 import { containerSpec, hasImage } from './docker.ts';
 import { findJava, javaEnv, mavenJars } from './maven-jars.ts';
-import { freePort, HOST } from './ports.ts';
+import { freePort, HOST, listens } from './ports.ts';
 import { Problem } from './problem.ts';
 import { lastLines, runCommand } from './run-command.ts';
 import type { State } from './state.ts';
@@ -26,15 +24,8 @@ const escaped = (value: unknown): string =>
 
 type PreparedKafka = { spec: ProcessSpec; brokers: string; version: string };
 
-/** Throws unless the address accepts connections. kafkajs alone would retry for seconds before it fails. */
-async function listens(address: string): Promise<void> {
-  const cut = address.lastIndexOf(':');
-  const socket = connect({ host: address.slice(0, cut), port: Number(address.slice(cut + 1)) });
-  await once(socket, 'connect', { signal: AbortSignal.timeout(1_000) }).finally(() => socket.destroy());
-}
-
 async function answers(broker: string): Promise<void> {
-  await listens(broker);
+  await listens(broker); // kafkajs alone would retry for seconds before it fails
   const options = { logLevel: logLevel.NOTHING, connectionTimeout: 1_000, retry: { retries: 0 } };
   const admin = new Kafka({ brokers: [broker], ...options }).admin();
   try {
@@ -50,9 +41,7 @@ export async function startKafka(context: StackContext, report: Report): Promise
   const { kafkaBrokers } = context.external;
   if (kafkaBrokers) {
     await Promise.any(kafkaBrokers.split(',').map((address) => listens(address.trim()))).catch(() => {
-      throw new Problem(
-        `KAFKA_BROKERS: nothing listens at ${kafkaBrokers}. Start it, or unset KAFKA_BROKERS.`,
-      );
+      throw new Problem(`KAFKA_BROKERS: nothing listens at ${kafkaBrokers}. Start it or unset the variable.`);
     });
     report(`at ${kafkaBrokers}`);
     return kafkaBrokers;
@@ -64,7 +53,9 @@ export async function startKafka(context: StackContext, report: Report): Promise
     return prepared.brokers;
   }
   if (context.needsKafka)
-    throw new Problem(`There is no Kafka: ${prepared}. Install Java 17 and Maven, or set KAFKA_BROKERS.`);
+    throw new Problem(
+      `There is no Kafka: ${prepared}. Install Java 17 and Maven, or start Docker. npm start also accepts KAFKA_BROKERS.`,
+    );
   report(
     `unavailable (${prepared}); invalidation works by HTTP only. To use Kafka, install Java 17 (on PATH or in JAVA_HOME) and Maven, or start Docker so that "docker pull ${image}" works, or set KAFKA_BROKERS.`,
   );
@@ -114,8 +105,10 @@ async function javaKafka(context: ServerContext, java: string, port: number): Pr
     DATA: data,
   };
   const template = readFileSync(join(import.meta.dirname, 'kafka', 'server.properties'), 'utf8');
-  const text = template.replaceAll(/@([A-Z_]+)@/g, (_, name: string) => escaped(values[name]));
-  writeFileSync(properties, text);
+  writeFileSync(
+    properties,
+    template.replaceAll(/@([A-Z_]+)@/g, (_, name: string) => escaped(values[name])),
+  );
 
   const logging = `-Dlog4j2.configurationFile=${join(import.meta.dirname, 'kafka', 'log4j2.properties')}`;
   const common = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', logging, '-cp', kafkaJars.classPath() ?? ''];

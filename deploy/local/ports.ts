@@ -1,8 +1,20 @@
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
 
 export const HOST = '127.0.0.1';
 
-export const isFree = (port: number): Promise<boolean> =>
+/** Throws unless the address accepts connections. */
+export async function listens(address: string): Promise<void> {
+  const cut = address.lastIndexOf(':');
+  const socket = connect({ host: address.slice(0, cut), port: Number(address.slice(cut + 1)) });
+  await once(socket, 'connect', { signal: AbortSignal.timeout(1_000) }).finally(() => socket.destroy());
+}
+
+/** macOS lets a server bind to HOST beside one on all addresses, and then gives it the clients of that one. */
+export const isFree = async (port: number): Promise<boolean> =>
+  (await canBind(port)) && (await listens(`${HOST}:${port}`).catch(() => 'free')) === 'free';
+
+const canBind = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer();
     server.once('error', () => resolve(false));

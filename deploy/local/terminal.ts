@@ -60,10 +60,8 @@ export function createTerminal(out: NodeJS.WriteStream = process.stdout) {
       const end = (mark: string): void => {
         running.delete(step);
         if (running.size === 0) timer = void clearInterval(timer);
-        if (mark)
-          line(
-            `${mark} ${name.padEnd(16)} ${seconds(Date.now() - step.start).padStart(7)}  ${step.detail}`.trimEnd(),
-          );
+        const took = seconds(Date.now() - step.start).padStart(7);
+        if (mark) line(`${mark} ${name.padEnd(16)} ${took}  ${step.detail}`.trimEnd());
       };
       try {
         const result = await work((detail) => (step.detail = detail));

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Outcome {
-  /** Time from the moment at which the call was due to its end, including any wait before it. */
+  /** Time from the moment at which the call was due, or began if a timer ended early, to its end. */
   ms: number;
   error?: string;
 }
@@ -17,8 +17,10 @@ export async function openLoop(send: () => Promise<void>, perSecond: number, sec
     const due = start + (n * 1_000) / perSecond;
     const early = due - performance.now();
     if (early > 0) await sleep(early);
+    // A timer ends up to two milliseconds early.
+    const from = Math.min(due, performance.now());
     const outcome = (error?: Error): Outcome => ({
-      ms: performance.now() - due,
+      ms: performance.now() - from,
       ...(error && { error: error.message }),
     });
     running.push(send().then(() => outcome(), outcome));

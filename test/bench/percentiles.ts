@@ -9,6 +9,10 @@ export function median(values: readonly number[]): number {
   return (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
 }
 
+/** Returns the median of the rounds' ratios with the lowest and the highest. */
+export const ratioText = (ratios: readonly number[]): string =>
+  `${median(ratios).toFixed(2)} × (rounds: ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`;
+
 export const timesOf = (values: readonly number[]) => ({
   count: values.length,
   p50: percentile(values, 0.5),

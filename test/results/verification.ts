@@ -38,7 +38,7 @@ function race(kept: StoredResult) {
   const broken = all.filter((each) => each.broken);
   const caught = broken.map(({ name, broken: what, reads, stale }) => [what!, name, reads!, stale!]);
   return [
-    `${round(kept['raced'])} reads used the cache while a clear of the same record was in progress; ${round(troubled)} of them while faults were injected into Redis. Stale reads: ${whole.reduce((sum, { figures }) => sum + figures!['stale']!, 0)}. Seed ${kept['seed']}.`,
+    `${round(kept['raced'])} reads used the cache while a clear of the same record was in progress; ${round(troubled)} of them in scenarios that inject faults into Redis again and again. Reads that bypassed the cache, because Redis was unavailable, are not counted. Stale reads: ${whole.reduce((sum, { figures }) => sum + figures!['stale']!, 0)}. Seed ${kept['seed']}. Redis is real. The readers and writers call the cache in two threads, without HTTP, and the database is simulated in memory.`,
     table([
       'scenario|raced reads|stale|hits|misses|clears|refused clears|seconds|faults of Redis'.split('|'),
       ...rows,

@@ -7,14 +7,15 @@ function messages(error: unknown): string {
   return rest ? `${error.message}: ${rest}` : error.message;
 }
 
-/** A login at the identity provider failed. `message` is for the log only. */
+/** A login at the identity provider failed. `message` is for the log only, without emails that the provider quotes. */
 export class IdentityFailure extends Error {
   readonly code: IdentityError;
   /** Set once the user is known. */
   readonly userId: number | undefined;
 
   constructor(code: IdentityError, reason: unknown, userId?: number) {
-    super(typeof reason === 'string' ? reason : messages(reason));
+    const text = typeof reason === 'string' ? reason : messages(reason);
+    super(text.replace(/[^\s"'@]{1,64}@[^\s"']+/g, '[email]'));
     this.code = code;
     this.userId = userId;
   }

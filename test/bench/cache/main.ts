@@ -23,7 +23,7 @@ import { openRecords } from './records.ts';
 const scale = Number(process.env['BENCH_SCALE'] ?? 1);
 const some = (count: number): number => Math.max(1, Math.round(count * scale));
 const rounds = Math.max(2, some(5));
-const warmUp = some(6_000);
+const warmUp = some(20_000);
 const requests = some(4_000);
 const hitRecords = 1_000;
 const storms = Math.max(1, some(3));
@@ -150,8 +150,7 @@ try {
     redis: await redisVersion(redis.admin),
     ...versionsOf('bentocache', 'cache-manager', '@keyv/redis', 'ioredis'),
   };
-  const found = { settings, verdicts, caches: results, clears, together };
-  conclude('cache', verdicts, found, versions);
+  conclude('cache', verdicts, { settings, verdicts, caches: results, clears, together }, versions);
 } finally {
   await stopAll();
   await Promise.all([redis.stop(), limits.stop(), large.stop(), records.close()]);

@@ -1,4 +1,4 @@
-import { median } from '../percentiles.ts';
+import { median, ratioText } from '../percentiles.ts';
 import type { Verdict } from '../../results/section.ts';
 import type { Seen } from './job.ts';
 
@@ -18,15 +18,9 @@ const goals = { leanest: 1.2, pipe: 1.6 };
 /** Returns the CPU per request in µs: the median of the rounds. */
 const cpuOfResult = ({ rounds }: Result): number => median(rounds.map(({ cpu }) => cpu));
 
-/** Returns the CPU of `one` as a multiple of `other`: the median over the rounds, because the machine's speed varies. */
-const ratioOf = (one: Result, other: Result): number =>
-  median(one.rounds.map(({ cpu }, round) => cpu / other.rounds[round]!.cpu));
-
-/** Returns whether its rounds differ by at most 15 % of the median. */
-export function isCalm({ rounds }: Result): boolean {
-  const all = rounds.map(({ cpu }) => cpu);
-  return Math.max(...all) - Math.min(...all) <= 0.15 * median(all);
-}
+/** Returns the CPU of `one` as a multiple of `other` in each round, because the machine's speed varies. */
+const ratiosOf = (one: Result, other: Result): number[] =>
+  one.rounds.map(({ cpu }, round) => cpu / other.rounds[round]!.cpu);
 
 /** Compares the platform's gateway, the first result, with the goals. Ignores nginx, which is no Node gateway. */
 export function judge([ours, ...others]: readonly Result[]): Verdict[] {
@@ -36,16 +30,15 @@ export function judge([ours, ...others]: readonly Result[]): Verdict[] {
     .toSorted((a, b) => cpuOfResult(a) - cpuOfResult(b))[0]!;
   const pipe = peers.find(({ name }) => name === 'express + undici')!;
   const lines = others.find(({ name }) => name === 'ours, a line each')!;
-  const toLeanest = ratioOf(ours!, leanest);
-  const toPipe = ratioOf(ours!, pipe);
+  const [toLeanest, toPipe] = [ratiosOf(ours!, leanest), ratiosOf(ours!, pipe)];
   return [
     {
-      isHeld: toLeanest <= goals.leanest,
-      text: `${toLeanest.toFixed(2)} × the CPU of the leanest Node gateway with the same work (${leanest.name}); the goal is ${goals.leanest} × (with a log line for each request, as the other writes: ${ratioOf(lines, leanest).toFixed(2)} ×)`,
+      isHeld: median(toLeanest) <= goals.leanest,
+      text: `${ratioText(toLeanest)} the CPU of the leanest Node gateway with the same work (${leanest.name}); the goal is ${goals.leanest} × (with a log line for each request, as the other writes: ${ratioText(ratiosOf(lines, leanest))})`,
     },
     {
-      isHeld: toPipe <= goals.pipe,
-      text: `${toPipe.toFixed(2)} × the CPU of a bare proxy (${pipe.name}); the goal is ${goals.pipe} ×`,
+      isHeld: median(toPipe) <= goals.pipe,
+      text: `${ratioText(toPipe)} the CPU of a bare proxy (${pipe.name}); the goal is ${goals.pipe} ×`,
     },
   ];
 }

@@ -12,7 +12,7 @@ import { inRotatingOrder } from '../rotating-order.ts';
 import { conclude } from '../verdict.ts';
 import { startAuth } from './auth.ts';
 import { candidates, type Candidate } from './candidates.ts';
-import { isCalm, judge, type Result, type Round } from './goals.ts';
+import { judge, type Result, type Round } from './goals.ts';
 import { installPeers, versionsOf } from './install.ts';
 import { connections, type Job, type Seen } from './job.ts';
 import { nginx, nginxVersion } from './nginx.ts';
@@ -80,7 +80,7 @@ try {
   conclude(
     'gateway',
     judge(results),
-    { isCalm: results.every(isCalm), connections, requests, leftOut: nginx ? [] : ['nginx'], results },
+    { connections, requests, leftOut: nginx ? [] : ['nginx'], results },
     {
       redis: await redisVersion(redis.admin),
       ...(nginx ? { nginx: await nginxVersion() } : {}),
