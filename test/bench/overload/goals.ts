@@ -31,7 +31,7 @@ export const shareInTime = ({ seen, capacity }: Step): number =>
 export const summaryOf = (steps: readonly Step[]) => ({
   inTime: median(steps.map(shareInTime)),
   p99: median(steps.map(({ seen }) => seen.good?.p99 ?? 0)),
-  /** Of the loads with refusals; 0 if none had any. */
+  /** Median of the loads in which the gateway refused requests; 0 if it refused none. */
   firstRefusal: median(steps.flatMap(({ seen }) => seen.firstRefused?.p99 ?? [])) || 0,
   /** The sum: requests without a reply. */
   lost: steps.reduce((sum, { seen }) => sum + seen.gaveUp + seen.broken, 0),

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { CacheNode } from '../connection.ts';
 import type { ContentCache } from '../index.ts';
-import { createRecordCache, type CacheRead, type LoadedRecord } from './record-cache.ts';
+import { createRecordCache, tooLarge, type CacheRead, type LoadedRecord } from './record-cache.ts';
 import { closedAfterEach, whileRefusing } from '../testing/closed-after-each.ts';
 import { heldLoad, loadNothing, loadVersion, recordOf } from '../testing/loaders.ts';
 import { startRedis } from '../../../../test/support/redis-server.ts';
@@ -310,6 +310,13 @@ test('caches up to 256 KB', async () => {
   await cache.clearRecord('webform', 13);
   await cache.read('webform', 13, 'full', loadVersion(2));
   expect(await cache.read('webform', 13, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
+});
+
+test('ends the lease of a record that was left out, and the next read caches it', async () => {
+  const loadMany = async () => new Map([[12, tooLarge]]);
+  await cache.readMany('webform', [12], 'full', loadMany);
+  expect(await cache.read('webform', 12, 'full', loadVersion(1))).toMatchObject({ outcome: 'miss' });
+  expect(await cache.read('webform', 12, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
 });
 
 test('readers of a record that is too large to cache do not wait for each other', async () => {
