@@ -10,7 +10,7 @@ import {
   findEndpoint,
   securityHeaders,
 } from './guard/access.ts';
-import { createClientAddress, createHeadCheck, createProxyCheck, readTarget } from './guard/head.ts';
+import { createClientAddress, createHeadCheck, createProxyCheck, readTarget } from './guard/request-head.ts';
 import { createLoadShedding } from './guard/load-shedding.ts';
 import type { RateLimits } from './guard/rate-limit.ts';
 import { createObserver, type ObserveOptions } from './observe.ts';

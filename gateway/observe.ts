@@ -8,6 +8,7 @@ import {
   statusOf,
   type SlowLog,
 } from '@content-platform/chassis';
+import { rateLimitAddress } from './guard/request-head.ts';
 import { type RequestContext, onFinished, type Step } from './request-context.ts';
 import type { GatewayMetrics } from './metrics.ts';
 
@@ -16,7 +17,7 @@ const windowMs = 60_000;
 const repeated = 10;
 /** 403 replies to one caller within the window that are logged: otherwise a user could fill the disk with log lines. */
 const maxForbidden = 30;
-/** Above this number of callers and addresses within a window, further ones are neither counted nor logged. */
+/** Above this number of keys within a window, further addresses are neither counted nor logged; callers always are. */
 const maxCounted = 10_000;
 
 interface Refusal {
@@ -30,9 +31,9 @@ export function createRefusalLog(logger: Logger, now: () => number = () => perfo
   let counts = new Map<string, number>();
   let since = now();
 
-  function count(key: string): number {
+  function count(key: string, isCaller = false): number {
     if (now() - since > windowMs) [counts, since] = [new Map(), now()];
-    if (!counts.has(key) && counts.size >= maxCounted) return Infinity;
+    if (!isCaller && !counts.has(key) && counts.size >= maxCounted) return Infinity;
     const times = (counts.get(key) ?? 0) + 1;
     counts.set(key, times);
     return times;
@@ -42,13 +43,13 @@ export function createRefusalLog(logger: Logger, now: () => number = () => perfo
     const fields = { request_id: requestId, address, method, route };
     if (status === 403) {
       const who = caller && actorOf(caller);
-      const times = count(`403 ${who ?? address}`);
+      const times = count(`403 ${who ?? rateLimitAddress(address)}`, who !== undefined);
       if (times <= maxForbidden) logger.info({ ...fields, caller: who }, 'a request was forbidden');
       if (times === maxForbidden) {
         const message = `${maxForbidden} requests of one caller were refused with 403 within a minute; further ones are not logged`;
         logger.warn({ address, caller: who }, message);
       }
-    } else if (status === 401 && count(`401 ${address}`) === repeated) {
+    } else if (status === 401 && count(`401 ${rateLimitAddress(address)}`) === repeated) {
       logger.warn(fields, `${repeated} requests of one address were refused with 401 within a minute`);
     }
   };
@@ -87,19 +88,22 @@ export function createObserver({ metrics, logger, slowLog, slowRequestMs }: Obse
       const status = statusOf(response);
       const route = context.endpoint?.path ?? 'unknown';
       const method = methodLabel(request.method);
-      const { requestId, span, caller } = context;
+      const { requestId, span, caller, address, endpoint, path } = context;
       const traceId = span?.traceId;
       span?.rename(`${method} ${route}`);
       span?.set({ 'http.request.method': method, 'http.route': route, request_id: requestId });
       if (judgedMs > slowRequestMs) span?.forceSampling();
       endRequestSpan(span, status);
       const labels = { service: metrics.service, method, route, status: String(status) };
-      observe(metrics.requestDuration, labels, ms / 1000, span?.sentTraceId);
+      // Not preflights: browsers send one for each URL, and they are fast: slow and failed requests would weigh half.
+      if (method !== 'OPTIONS') observe(metrics.requestDuration, labels, ms / 1000, span?.sentTraceId);
       if (replyMs >= 0) observe(metrics.responseDuration, labels, replyMs / 1000, span?.sentTraceId);
-      logger[status >= 500 ? 'info' : 'debug'](
-        { request_id: requestId, trace_id: traceId, method, route, status, ms: Math.round(ms) },
-        'request',
-      );
+      const fields = { request_id: requestId, trace_id: traceId, method, route, status, ms: Math.round(ms) };
+      if (status >= 500) logger.info(fields, 'request');
+      else if (logger.isLevelEnabled('debug')) {
+        const more = { address, caller: caller && actorOf(caller), path: endpoint && path };
+        logger.debug({ ...fields, ...more }, 'request');
+      }
       noteRefusal(context, { method, route, status });
       if (judgedMs <= slowRequestMs) return;
       metrics.slowRequests.inc({ route });

@@ -31,7 +31,8 @@ describe.each(panels)('$dashboard: $title', ({ title, description, type, fieldCo
   test('shows its goal', () => {
     const hasGoal = (thresholds?.steps.length ?? 0) > 1;
     if (type === 'timeseries') expect(custom?.thresholdsStyle?.mode).toBe(hasGoal ? 'dashed' : 'off');
-    if (type === 'stat') expect({ hasGoal, ...targets![0] }).toMatchObject({ hasGoal: true, instant: true });
+    const tile = { hasGoal: true, color: 'gray', instant: true };
+    if (type === 'stat') expect({ hasGoal, ...thresholds!.steps[0], ...targets![0] }).toMatchObject(tile);
   });
 });
 

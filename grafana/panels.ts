@@ -40,11 +40,12 @@ const height = 8;
 const colours = (...steps: [from: number | null, colour: string][]) =>
   new ThresholdsConfigBuilder().steps(steps.map(([value, color]) => ({ value, color })));
 
-function thresholds(goal: Goal | undefined): ThresholdsConfigBuilder {
+/** `unknown`: the colour of a tile without a value, to which Grafana gives the first colour. */
+function thresholds(goal: Goal | undefined, unknown?: string): ThresholdsConfigBuilder {
   if (!goal) return colours([null, 'green']);
-  return 'below' in goal
-    ? colours([null, 'green'], [goal.below, 'red'])
-    : colours([null, 'red'], [goal.from, 'green']);
+  const [limit, low, high] = 'below' in goal ? [goal.below, 'green', 'red'] : [goal.from, 'red', 'green'];
+  if (unknown === undefined) return colours([null, low], [limit, high]);
+  return colours([null, unknown], [0, low], [limit, high]);
 }
 
 /** The methods that all kinds of panels share. */
@@ -78,7 +79,7 @@ export function series(asking: Asking): SeriesPanel {
 
 const tile = (asking: Asking & { goal: Goal }): StatPanel =>
   withTexts(new StatPanel(), asking)
-    .thresholds(thresholds(asking.goal))
+    .thresholds(thresholds(asking.goal, 'gray'))
     .colorMode(BigValueColorMode.Background)
     .reduceOptions(newest());
 

@@ -66,10 +66,13 @@ export const targets: Board = {
     statusTile({
       title: 'What is the 95th percentile of response times?',
       description:
-        'Normal: under 100 ms; the target is under 500 ms. Logins, tokens and uploads are excluded. Details: Gateway.',
+        'Normal: under 100 ms; the target is under 500 ms. Logins, tokens and uploads are excluded. Gray: fewer than 20 requests in five minutes. Details: Gateway.',
       unit: 's',
       goal: { below: targetGoals.response_time_p95.goal },
-      queries: { '95 %': 'gateway:judged_requests:p95_5m' },
+      queries: {
+        '95 %':
+          'gateway:judged_requests:p95_5m and on () sum(gateway:judged_requests_bucket:rate5m{le="+Inf"}) * 300 >= 20',
+      },
     }),
     statusTile({
       title: 'How many invalidations wait?',
@@ -88,10 +91,10 @@ export const targets: Board = {
     statusTile({
       title: 'What is the cache hit ratio?',
       description:
-        'Normal: over 90 %; the target is over 80 %. With few reads most are first reads and the ratio is low. Details: Cache and invalidation.',
+        'Normal: over 90 %; the target is over 80 %. Gray: fewer than 300 reads in ten minutes, of which most are first reads. Details: Cache and invalidation.',
       unit: 'percentunit',
       goal: { from: targetGoals.hit_ratio.goal },
-      queries: { hits: 'cache:cache_reads:hit_ratio_10m' },
+      queries: { hits: 'cache:cache_reads:hit_ratio_10m and on () sum(model:cache_reads:rate10m) >= 0.5' },
     }),
     statusTile({
       title: 'How much of its memory limit does Redis use?',

@@ -19,15 +19,15 @@ function parse(name: string, value: string, ...protocols: string[]): URL {
 
 const web = (name: string, value: string): string => parse(name, value, 'http:', 'https:').href;
 
-/** Returns the address without the name: Alertmanager encodes a name of other letters together with the address. */
+/** Returns the address without the name: Alertmanager would encode a non-ASCII name together with the address. */
 const addressIn = (mailbox: string) => /^(?:[^<>]*<)?([^\s@<>,;]+@[^\s@<>,;]+)>?$/.exec(mailbox.trim())?.[1];
 
 /** Returns an entry of `email_configs`. Refuses a user without TLS: Alertmanager logs in to some servers only. */
 function email({ emailTo = '', smtpUrl, mailFrom }: Receivers) {
   if (!smtpUrl || !mailFrom) throw new Error('ALERT_EMAIL_TO needs SMTP_URL_FILE and MAIL_FROM');
   const [from, to] = [addressIn(mailFrom), emailTo.replace(/,\s*$/, '').split(',').map(addressIn)];
-  if (!from || to.includes(undefined))
-    throw new Error('MAIL_FROM must contain an email address, and ALERT_EMAIL_TO some, separated by commas');
+  if (!from || to.includes(undefined) || /[^ -~]/.test([from, ...to].join()))
+    throw new Error('MAIL_FROM needs an ASCII email address, and ALERT_EMAIL_TO some, separated by commas');
   const server = parse('SMTP_URL_FILE', smtpUrl, 'smtp:', 'smtps:');
   const isTls = server.protocol === 'smtps:';
   const port = server.port || (isTls ? '465' : '587');

@@ -14,7 +14,7 @@ const production = render(join(import.meta.dirname, 'overlays', 'production'));
 const script = read('deploy', 'compose', 'kafka-users.sh');
 const environment = (name: string) => environmentOf(find(production, 'Deployment', name)!, production);
 
-test('content-cache logs in to Kafka over TLS, as the user of Compose with the rights of Compose', () => {
+test('content-cache logs in to Kafka over TLS, with the user name and rights that it has in Compose', () => {
   const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: user } =
     compose.services['content-cache']!.environment!;
   expect(environment('content-cache')).toMatchObject({

@@ -5,7 +5,7 @@ import { compose } from '../testing/compose.ts';
 import { internalPortOffset, services } from '@content-platform/contract';
 import { reaches, type Peer } from './testing/network-policies.ts';
 import { render } from './testing/render.ts';
-import { allOf, environmentOf, find, podOf, portOf } from './testing/resources.ts';
+import { allOf, environmentOf, find, podOf } from './testing/resources.ts';
 
 const networksOf = (name: string) => compose.services[name]!.networks;
 
@@ -15,9 +15,9 @@ const names = services.map(({ name }) => name);
 const deploymentOf = (name: string) => find(resources, 'Deployment', name)!;
 
 const peerOf = (name: string): Peer => {
-  const deployment = deploymentOf(name);
-  const ports = { public: portOf(deployment, 'public')!, internal: portOf(deployment, 'internal')! };
-  return { pod: podOf(deployment).labels, ports };
+  const { labels, container } = podOf(deploymentOf(name));
+  const ports = container.ports!.map((port) => [port.name!, port.containerPort] as const);
+  return { pod: labels, ports: Object.fromEntries(ports) };
 };
 const peers = new Map(names.map((name) => [name, peerOf(name)] as const));
 const elsewhere = (...labels: string[]): Peer => ({

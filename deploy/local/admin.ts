@@ -73,7 +73,7 @@ async function run(args: string[]): Promise<void> {
   const file = stackFilePath();
   // Without DATABASE_URL a stack must be running: otherwise readStack throws.
   const stack = databaseUrl === undefined ? readStack(file) : readJson<Stack>(file);
-  // The settings of a stack do not apply to another database, which DATABASE_URL names.
+  // If DATABASE_URL names another database, the settings of the stack do not apply to it.
   if (!stack || (databaseUrl !== undefined && platformUrl(databaseUrl) !== stack.postgres))
     return runInProcess(service, args, { DATABASE_URL: databaseUrl! });
   const secretsFile = join(dirname(file), 'secrets.json');

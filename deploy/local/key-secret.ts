@@ -11,7 +11,7 @@ export function readSecrets(file: string): Secrets {
 /**
  * Rotates the secret that encrypts the keys. Three steps make this crash-safe: store the next secret, encrypt the keys
  * with it, then replace the old secret. A run that finds a next secret uses it, because the run that stored it may have
- * encrypted the keys already. Of two runs at the same time, the first to finish replaces the old secret.
+ * encrypted the keys already. If two runs overlap, the first to finish replaces the old secret.
  * @param encrypt runs `rotate-key-secret`; if it returns false, the secret stays
  */
 export async function rotateKeySecret(

@@ -10,7 +10,7 @@ export async function listens(address: string): Promise<void> {
   await once(socket, 'connect', { signal: AbortSignal.timeout(1_000) }).finally(() => socket.destroy());
 }
 
-/** macOS lets a server bind to HOST beside one on all addresses, and then gives it the clients of that one. */
+/** Also connects: macOS lets a second server bind to HOST, and take the clients of a server on all addresses. */
 export const isFree = async (port: number): Promise<boolean> =>
   (await canBind(port)) && (await listens(`${HOST}:${port}`).catch(() => 'free')) === 'free';
 

@@ -49,8 +49,8 @@ const at = (port: number): string => `http://${HOST}:${port}`;
 
 /** Returns the public and the internal port of a service, derived from the gateway's port. */
 export function portsOf({ port }: Service, gatewayPort: number): [number, number] {
-  const own = gatewayPort + port - portOf('gateway');
-  return [own, own + internalPortOffset];
+  const publicPort = gatewayPort + port - portOf('gateway');
+  return [publicPort, publicPort + internalPortOffset];
 }
 
 /** Returns the URLs of every service for stack.json. */
@@ -150,7 +150,7 @@ export function serviceSpec(
     },
     ready: () => checkReady(`${at(internal)}/health/ready`),
     readyWithinMs: 60_000,
-    // After SIGTERM a process serves until gateways have noticed. Here the whole stack stops.
+    // After SIGTERM a process serves until gateways have noticed its stop. Not needed: here the whole stack stops.
     stopSignal: 'SIGINT',
   };
 }

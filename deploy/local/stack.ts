@@ -193,7 +193,7 @@ function createAsUser(platform: string, { redisUrl }: External, secrets: Secrets
   return (name, url) => {
     const own = new URL(url);
     const isRedis = own.protocol.startsWith('redis');
-    // The user's own Redis has no such users. `url` may be a test's proxy in front of it, so it is not compared.
+    // The Redis of REDIS_URL has no users for services. `url` may differ from REDIS_URL: a test's proxy in front of it.
     if (isRedis && redisUrl) return url;
     own.username = isRedis ? name : `${database}_${name}`.replaceAll('-', '_');
     own.password = derivedSecret(secrets, `${isRedis ? 'redis' : 'role'} ${name}`);

@@ -16,7 +16,7 @@ const burstQueue = 400;
 const burstMs = 1_000;
 /** Rate at which requests leave the queue, in requests per ms, that is assumed before the first measurement. */
 const firstRate = 2;
-/** The rate is a moving average of measurements that take this long. */
+/** Duration of one measurement in ms. The rate is a moving average of measurements. */
 const measureMs = 100;
 /** Weight of the newest measurement. It is small, because a pause of the process spoils a whole measurement. */
 const newestShare = 0.18;
@@ -56,53 +56,53 @@ function createRateMeter() {
 }
 
 /** The Retry-After of a refusal: the connection is not read for this time. */
-const restMs = 1_000;
-/** The longest rest, if the client did not wait for Retry-After. Clients of the benchmark time out after 5 s. */
-const longRestMs = 4_000;
+const pauseMs = 1_000;
+/** The longest pause, if the client did not wait for Retry-After. Clients of the benchmark time out after 5 s. */
+const longPauseMs = 4_000;
 const checkIntervalMs = 10;
-/** Resting connections are read again while the queue has fewer requests than this share of its limit. */
+/** Paused connections are read again while the queue has fewer requests than this share of its limit. */
 const wakeShare = 1 / 2;
-/** A late request waited unread for a whole rest. It is refused if the queue exceeds this share of its limit. */
+/** A late request waited unread for a whole pause. It is refused if the queue exceeds this share of its limit. */
 const lateShare = 1 / 4;
 /** Maximum number of connections that are read again in one check. */
 const maxPerCheck = 40;
 
 /** A connection, and performance.now() at which it is read again. */
-type Rest = [socket: Socket, until: number];
+type Pause = [socket: Socket, until: number];
 
 /**
- * Connections with a refused request: the gateway pauses reading them. It reads them again when this rest is over or,
+ * Connections with a refused request: the gateway pauses reading them. It reads them again when this pause is over or,
  * earlier, if the queue has `room()` for their requests.
  */
-export function createRestingConnections(room: () => number) {
-  /** The connections with a normal and with a long rest, in the order in which their rests end. */
-  const normal: Rest[] = [];
-  const long: Rest[] = [];
-  /** The connections that are read again in this turn of the event loop, and whether their rest was over. */
+export function createPausedConnections(room: () => number) {
+  /** The connections with a normal and with a long pause, in the order in which their pauses end. */
+  const normal: Pause[] = [];
+  const long: Pause[] = [];
+  /** The connections that are read again in this turn of the event loop, and whether their pause was over. */
   const woken = new Map<Socket, boolean>();
-  /** The last refusal of each connection. Not its response, which would stay in memory while the connection rests. */
+  /** The last refusal of each connection. Not its response, which would stay in memory during the pause. */
   const latest = new WeakMap<Socket, object>();
   let timer: NodeJS.Timeout | undefined;
 
   function wake(): void {
     const now = performance.now();
-    const resume = ([socket]: Rest, isOver: boolean) => {
+    const resume = ([socket]: Pause, isOver: boolean) => {
       if (!socket.destroyed) woken.set(socket.resume(), isOver);
     };
-    for (const rests of [normal, long])
-      while (woken.size < maxPerCheck && (rests[0]?.[1] ?? Infinity) <= now) resume(rests.shift()!, true);
+    for (const pauses of [normal, long])
+      while (woken.size < maxPerCheck && (pauses[0]?.[1] ?? Infinity) <= now) resume(pauses.shift()!, true);
     const most = Math.min(maxPerCheck, room());
     // The latest first: their clients have waited least, and still get their replies in time.
-    for (const rests of [normal, long])
-      while (woken.size < most && rests.length > 0) resume(rests.pop()!, false);
+    for (const pauses of [normal, long])
+      while (woken.size < most && pauses.length > 0) resume(pauses.pop()!, false);
     setImmediate(() => woken.clear());
     if (normal.length + long.length === 0) stop();
   }
 
-  /** Spreads the ends of long rests: connections that were refused together would otherwise be read together again. */
-  function endOfLongRest(now: number): number {
-    const apart = longRestMs / (normal.length + long.length + 1);
-    return Math.min(now + longRestMs, Math.max(now + restMs, (long.at(-1)?.[1] ?? now) + apart));
+  /** Spreads the ends of long pauses: connections that were refused together would otherwise be read together again. */
+  function endOfLongPause(now: number): number {
+    const apart = longPauseMs / (normal.length + long.length + 1);
+    return Math.min(now + longPauseMs, Math.max(now + pauseMs, (long.at(-1)?.[1] ?? now) + apart));
   }
 
   function stop(): void {
@@ -111,7 +111,7 @@ export function createRestingConnections(room: () => number) {
   }
 
   return {
-    /** Whether the request has waited for a whole rest: it is late already, so it is refused sooner. */
+    /** Whether the request has waited for a whole pause: it is late already, so it is refused sooner. */
     isLate: (socket: Socket): boolean => woken.get(socket) === true,
 
     /** Stops reading a connection once the reply of a refused request is sent. */
@@ -119,13 +119,13 @@ export function createRestingConnections(room: () => number) {
       const refusal = {};
       latest.set(socket, refusal);
       const wasJustWoken = woken.has(socket);
-      // The pause must follow the end of the reply, because Node then resumes reading.
+      // pause() must follow the end of the reply, because Node then resumes reading.
       response.once('close', () => {
         if (socket.destroyed || socket.writableEnded || latest.get(socket) !== refusal) return;
         socket.pause();
         const now = performance.now();
-        if (wasJustWoken) long.push([socket, endOfLongRest(now)]);
-        else normal.push([socket, now + restMs]);
+        if (wasJustWoken) long.push([socket, endOfLongPause(now)]);
+        else normal.push([socket, now + pauseMs]);
         timer ??= setInterval(wake, checkIntervalMs).unref();
       });
     },
@@ -136,8 +136,9 @@ export function createRestingConnections(room: () => number) {
 
 /**
  * Keeps replies in time under overload: few requests begin in each turn of the event loop, and others wait, the oldest
- * first. If the queue is full, a request is refused without further checks. Its connection then rests: a refusal costs at
- * least a third of an answer, so refusing clients that retry immediately would use the whole core.
+ * first. If the queue is full, a request is refused without further checks. The gateway then pauses reading its
+ * connection: a refusal costs at least a third of an answer, so refusing clients that retry immediately would use the
+ * whole core.
  */
 export function createLoadShedding(options: LoadSheddingOptions) {
   const { begin, metrics, corsHeaders, drainMs, isExempt, areConnectionsShared } = options;
@@ -153,7 +154,7 @@ export function createLoadShedding(options: LoadSheddingOptions) {
   let emptyAt = 0;
 
   const queueLimit = () => Math.max(minQueue, rate.get() * maxWaitMs);
-  const resting = createRestingConnections(() => queueLimit() * wakeShare - queue.length);
+  const paused = createPausedConnections(() => queueLimit() * wakeShare - queue.length);
 
   function beginNow(response: GatewayResponse, arrivedAt: number): void {
     begun += 1;
@@ -190,7 +191,7 @@ export function createLoadShedding(options: LoadSheddingOptions) {
     metrics.requestsShed.inc();
     const headers = { Vary: 'Origin', ...corsHeaders(request) };
     const id = requestId(request.headers['x-request-id'] as string | undefined);
-    if (!areConnectionsShared) resting.add(request.socket, response);
+    if (!areConnectionsShared) paused.add(request.socket, response);
     sendError(response, overloaded, id, drainMs, headers);
   }
 
@@ -200,10 +201,10 @@ export function createLoadShedding(options: LoadSheddingOptions) {
       const isFree = queue.length === 0 && begun < maxPerTurn;
       if (isFree || isExempt(request, begun)) return beginNow(response, now);
       if (queue.length === 0) emptyAt = now;
-      if (isFull(now, resting.isLate(request.socket))) return refuse(request, response);
+      if (isFull(now, paused.isLate(request.socket))) return refuse(request, response);
       queue.push({ response, arrivedAt: now });
       schedule();
     },
-    stop: resting.stop,
+    stop: paused.stop,
   };
 }

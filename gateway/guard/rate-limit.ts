@@ -11,7 +11,7 @@ import {
 } from '@content-platform/chassis';
 import type { GatewayMetrics } from '../metrics.ts';
 import { onFinished, type GatewayResponse, type RequestContext } from '../request-context.ts';
-import { rateLimitAddress } from './head.ts';
+import { rateLimitAddress } from './request-head.ts';
 
 /** Each function throws 429 with Retry-After when the limit is exceeded. */
 export interface RateLimits {
@@ -98,7 +98,7 @@ export function createExactLimiter(
  * 200 ms. Each gateway may exceed a limit by its requests of about 400 ms: 200 ms until another gateway adds its count,
  * and 200 ms until this gateway reads it. While Redis is unavailable, each gateway counts its own requests.
  */
-export function createSyncedLimiters(redis: RedisClient, breaker: Breaker) {
+function createSyncedLimiters(redis: RedisClient, breaker: Breaker) {
   /** Adds a count's pending requests to Redis. */
   type Sync = () => Promise<void>;
   let due = new Set<Sync>();

@@ -29,7 +29,7 @@ describeEndpoint(contract.openapiDocument, {}, ({ ask }) => testNotModified(ask)
 
 describeEndpoint(contract.asyncapiDocument, {}, ({ ask }) => {
   testNotModified(ask);
-  test('describes the topic', async () => {
+  test('names the Kafka topic', async () => {
     expect(JSON.stringify((await ask()).body)).toContain(contract.cacheInvalidation.topic);
   });
 });

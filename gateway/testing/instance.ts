@@ -4,7 +4,11 @@ import { internalPortOffset } from '@content-platform/contract';
 import { freeRow } from '../../test/support/ports.ts';
 import { sayOk } from './upstream.ts';
 
-type Readiness = 'ready' | 'unready' | 'silent';
+/** Without these headers, Node's client treats a 101 as a normal reply. */
+const upgrade = { Connection: 'Upgrade', Upgrade: 'websocket' };
+/** The status of the reply to a probe. No probe asks for 101. */
+const statuses = { ready: 200, unready: 503, switching: 101 };
+type Readiness = keyof typeof statuses | 'silent';
 
 export interface TestInstanceOptions {
   /** Instances of one service have the same port and different IP addresses: 127.0.0.2, … */
@@ -30,7 +34,7 @@ export async function startInstance(options: TestInstanceOptions = {}) {
     instance.mostProbesAtOnce = Math.max(instance.mostProbesAtOnce, (probes += 1));
     response.once('close', () => (probes -= 1));
     if (instance.readiness === 'silent') return;
-    response.writeHead(instance.readiness === 'ready' ? 200 : 503).end();
+    response.writeHead(statuses[instance.readiness], instance.readiness === 'switching' ? upgrade : {}).end();
   });
   await once(server.listen(port, address), 'listening');
   await once(internal.listen(port + internalPortOffset, address), 'listening');

@@ -72,11 +72,14 @@ export async function connect(url: URL, timeouts: Timeouts, open: () => Socket):
 }
 
 /**
- * Creates the agent for streamed uploads: one connection each, because an incomplete body would corrupt the next
- * request. `keepAlive` keeps Node from sending `Connection: close`, which would lose a reply during the body.
+ * Creates the agent for streamed uploads: one connection each, because the service may close a kept connection at any
+ * time, and an upload cannot be repeated. `keepAlive` keeps Node from sending `Connection: close`, which would lose a
+ * reply during the body.
  */
 export function createUploadAgent(url: URL, timeouts: Timeouts, lookup: LookupFunction): http.Agent {
-  const agent = new http.Agent({ keepAlive: true, maxFreeSockets: 0, lookup });
+  const agent = new http.Agent({ keepAlive: true, lookup });
+  // Node's constructor would take 0 for its default, 256.
+  agent.maxFreeSockets = 0;
   const open = agent.createConnection.bind(agent);
   const connectTo = callbackify((target: http.ClientRequestArgs) =>
     connect(url, timeouts, () => open(target) as Socket),

@@ -91,10 +91,12 @@ test('skips a dead instance without a failed request', async () => {
   await untilOnly(0, 2);
 });
 
-test('skips an instance that hangs', async () => {
+test.each(['silent', 'switching'] as const)('skips a %s instance until it is ready', async (readiness) => {
   await untilOnly(0, 1, 2);
-  instances[1]!.readiness = 'silent';
+  instances[1]!.readiness = readiness;
   await untilOnly(0, 2);
+  instances[1]!.readiness = 'ready';
+  await untilOnly(0, 1, 2);
 });
 
 test('if no instance is ready, sends requests to all instances', async () => {

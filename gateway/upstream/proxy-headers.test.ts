@@ -13,13 +13,13 @@ async function arriving(...headers: [string, string][]) {
   return fixture.upstream.received.at(-1)!.headers;
 }
 
-test('replaces client headers about identity, address and target by those of the gateway', async () => {
+test('replaces client headers about identity, address and target, and drops headers with an underscore', async () => {
   const dropped =
     `X-User-Id X-User-Roles X_User_Id X-Forwarded-For X-Forwarded-Proto X-Forwarded-Host X-Forwarded-Port
     X-Forwarded X_Forwarded_For X-Real-IP Forwarded traceparent tracestate baggage X-HTTP-Method-Override X-HTTP-Method
     X-Method-Override X-Original-URL X-Rewrite-URL TE Trailer Keep-Alive Proxy-Authorization Proxy-Connection
     HTTP2-Settings X-Client-IP X_Client_IP True-Client-IP CF-Connecting-IP X-Cluster-Client-IP Remote-User
-    X-Remote-User`.split(/\s+/);
+    X-Remote-User Transfer_Encoding Content_Length Authorization_ X_Anything`.split(/\s+/);
   await fixture.start({ publicUrl: 'https://api.example.com' });
   const headers = await arriving(
     ...dropped.map((name): [string, string] => [name, 'evil']),
@@ -36,13 +36,6 @@ test('replaces client headers about identity, address and target by those of the
     'accept-language': 'de',
     connection: 'keep-alive',
   });
-});
-
-test('drops headers with _, which some servers read as -', async () => {
-  const names = ['Transfer_Encoding', 'Content_Length', 'Authorization_', 'X_Anything'];
-  await fixture.start();
-  const headers = await arriving(...names.map((name): [string, string] => [name, '3']));
-  expect(Object.keys(headers).filter((name) => name.includes('_'))).toEqual([]);
 });
 
 test('drops headers named in Connection, but not headers that the gateway sets', async () => {

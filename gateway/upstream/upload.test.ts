@@ -36,12 +36,14 @@ interface Arrived {
   ended: boolean;
   broke: boolean;
   sendsNoReply: boolean;
+  sockets: Set<Socket>;
 }
 
 /** Starts a gateway before a service that answers each upload when it has `answerAt` bytes, or all of it. */
 async function start({ answerAt = Infinity, drain = 60_000, response = 15_000 } = {}): Promise<Arrived> {
-  const arrived: Arrived = { bytes: 0, ended: false, broke: false, sendsNoReply: false };
+  const arrived: Arrived = { bytes: 0, ended: false, broke: false, sendsNoReply: false, sockets: new Set() };
   const server = await startHttpServer((request, reply) => {
+    arrived.sockets.add(request.socket);
     const answer = () => arrived.sendsNoReply || reply.headersSent || reply.end('{"ok":true}');
     request.on('data', (chunk: Buffer) => {
       arrived.bytes += chunk.length;
@@ -77,7 +79,7 @@ async function answerOf(request: ClientRequest) {
   return { status: response.statusCode, error: body.error };
 }
 
-test('streams a body without buffering it', async () => {
+test('streams each body on a connection of its own, without buffering it', async () => {
   const arrived = await start();
   const request = beginUpload();
   for (let sent = 1; sent <= 9; sent += 1) {
@@ -86,6 +88,8 @@ test('streams a body without buffering it', async () => {
   }
   expect(await answerOf(request.end())).toMatchObject({ status: 200 });
   expect(arrived).toMatchObject({ bytes: 9 * megabyte.length, ended: true });
+  expect(await answerOf(beginUpload().end('x'))).toMatchObject({ status: 200 });
+  expect(arrived.sockets.size).toBe(2);
 });
 
 test('forwards nothing of a body with a too large Content-Length', async () => {

@@ -42,6 +42,8 @@ function probe(url: URL, instance: Instance, lookup: LookupFunction): Promise<Re
   request.on('error', (error) =>
     resolve(request.reusedSocket && isClosedByPeer(error) ? probe(url, instance, lookup) : 'silent'),
   );
+  // The only event after an unexpected 101.
+  request.once('close', () => resolve('silent'));
   return promise;
 }
 

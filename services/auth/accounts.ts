@@ -1,22 +1,19 @@
 import { openDatabase } from '@content-platform/chassis';
 import { addUser, byCommand } from './administration.ts';
 import type { NewClient } from './client-store.ts';
-import { createPasswords } from './passwords/passwords.ts';
-import { createAuthDatabase } from './stores.ts';
+import { createPasswords, type Passwords } from './passwords/passwords.ts';
+import { type AuthDatabase, createAuthDatabase } from './stores.ts';
 import type { NewUser, User } from './user-store.ts';
 
-export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
-
-/** Migrates the schema and opens auth's stores, for commands and demo data. Throws if the database is unavailable. */
-export async function openAccounts(databaseUrl: string) {
-  const database = await openDatabase('auth', databaseUrl);
-  return { ...createAuthDatabase(database), passwords: createPasswords(), close: database.close };
+export interface Accounts extends AuthDatabase {
+  passwords: Passwords;
 }
 
-/** Opens auth's stores during `work`. */
+/** Migrates the schema and opens auth's stores during `work`. Throws if the database is unavailable. */
 export async function withAccounts<T>(databaseUrl: string, work: (accounts: Accounts) => Promise<T>) {
-  const accounts = await openAccounts(databaseUrl);
-  return work(accounts).finally(accounts.close);
+  const database = await openDatabase('auth', databaseUrl);
+  const accounts = { ...createAuthDatabase(database), passwords: createPasswords() };
+  return work(accounts).finally(database.close);
 }
 
 /** Creates the user; returns undefined if another user has the email. */

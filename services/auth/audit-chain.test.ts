@@ -20,8 +20,7 @@ afterEach(async () => {
 });
 
 /** Runs statements with the owner's rights, as an attacker who has the owner's credentials. */
-const sql = async (text: string, ...values: unknown[]) =>
-  (await service.database.query<Record<string, unknown>>('test', text, values)).rows;
+const sql = (text: string) => service.sql(text);
 const verify = (...args: string[]) => runCommand(service.databaseUrl, verifyAudit, args);
 const deleteExpired = () =>
   runRetention(service.database.query, retention, service.logger, new AbortController().signal);

@@ -9,7 +9,7 @@ export function startAuditChain(
   logger: Logger,
   everyMs = 1_000,
 ): () => Promise<void> {
-  /** Logs before the commit: after a crash an entry may be logged twice, but is never missing. */
+  /** Adds entries to the chain. Logs before the commit: after a crash the log may repeat entries, but lacks none. */
   const link = () =>
     transaction(async ({ audit }) => {
       const entries = await audit.link(entriesPerTransaction);

@@ -72,7 +72,7 @@ test('names the reader that is behind, also one that never asked', async () => {
   expect(bySeconds).toEqual({ letters: 0, devices: 2, 'media-upload': 2 });
 });
 
-test('the audit log forgets the person and the addresses of that person only, and stays intact', async () => {
+test('the audit log forgets a deleted user and addresses of entries about this user only, and is intact', async () => {
   const [user, other] = [await newUser(), await newUser()];
   const { audit } = auth.stores;
   await audit.add({ ...byUser(user, '192.0.2.1'), event: 'login' });

@@ -95,7 +95,7 @@ export function createJwksClient(url: string, logger: Logger) {
   return {
     isLoaded,
     has,
-    /** Sets the kids that auth publishes: all others count as withdrawn. undefined (an older auth): no kid does. */
+    /** Sets the ids of the keys that auth publishes. Other keys count as withdrawn; with undefined (old auth), none. */
     setPublished(kids: readonly string[] | undefined): void {
       published = kids && new Set(kids);
       if (kids?.some((kid) => !keys.has(kid))) void refresh();
@@ -118,17 +118,16 @@ export function createJwksClient(url: string, logger: Logger) {
 
 const revocation = z.union([
   /** A session has ended: all of its tokens are revoked. */
-  z.strictObject({ id: z.int(), session: z.string() }),
+  z.object({ id: z.int(), session: z.string() }),
   /** A client was disabled or got a new secret: its tokens issued until then (Unix seconds) are revoked. */
-  z.strictObject({ id: z.int(), client: z.string(), issued_until: z.int() }),
+  z.object({ id: z.int(), client: z.string(), issued_until: z.int() }),
 ]);
-export type Revocation = z.infer<typeof revocation>;
 
 /**
  * Reply of auth: the revocations after an id, the newest id ever used (0: none), the kids of all valid signing keys, and
- * the version of this state. Releases before 0.1.0 omit the last two.
+ * the version of this state. Releases before 0.1.0 omit the last two. Fields of a newer auth are ignored.
  */
-export const revocationPage = z.strictObject({
+export const revocationPage = z.object({
   revocations: z.array(revocation),
   last: z.int(),
   keys: z.array(z.string()).optional(),

@@ -67,7 +67,7 @@ test('erases what a request stores that began before the deletion', async () => 
   expect(await stored()).toBe(0);
 });
 
-test('erases a user once at a time who was deleted again after a restore', async () => {
+test('each repetition erases a user once, even if the user was deleted again after a restore', async () => {
   const calls: number[][] = [];
   remove(1);
   remove(1);

@@ -4,13 +4,13 @@ import type { Database } from './postgres.ts';
 import { fetchFeedFrom, type FetchPage, followFeed, repeat } from './repeat.ts';
 import type { ServiceFetch } from './service-tokens.ts';
 
-const deletedUser = z.strictObject({ position: z.int(), id: z.int(), deleted_at: z.iso.datetime() });
+const deletedUser = z.object({ position: z.int(), id: z.int(), deleted_at: z.iso.datetime() });
 
 /** A user whom auth has deleted. */
 export type DeletedUser = Omit<z.infer<typeof deletedUser>, 'position'>;
 
 const page = z
-  .strictObject({ users: z.array(deletedUser), last: z.int() })
+  .object({ users: z.array(deletedUser), last: z.int() })
   .transform(({ users, last }) => ({ entries: users, last }));
 
 /** Fetches deleted users from auth's internal listener at `url`. Rejects if auth is unavailable. */

@@ -26,7 +26,7 @@ test('a line has time, level, service, request id, message, and the code of an e
     const logger = createLogger('auth'); logger.warn('x'); setTimeout(() => logger.fatal('y'), 100);
     setTimeout(() => process.exit(3), 200);`;
   const stdio = ['ignore', openSync('/dev/full', 'w'), 'ignore'] as ['ignore', number, 'ignore'];
-  const options = { stdio, timeout: 10_000, killSignal: 'SIGKILL' } as const;
+  const options = { stdio, timeout: 50_000, killSignal: 'SIGKILL' } as const;
   const args = ['--input-type=module', '-e', program];
   expect(spawnSync(process.execPath, args, options).status).toBe(3);
 });

@@ -1,5 +1,5 @@
 // Migrates the databases with the owner's credentials, and creates a role for each service. Compose and Kubernetes run it
-// before the processes of a release start; they never get the owner's credentials.
+// before the processes of a release start. These processes never get the owner's credentials.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { services } from '@content-platform/contract/services';

@@ -39,7 +39,8 @@ export async function withClient<T>(
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: 2_000,
-    query_timeout: limitMs,
+    // Longer, so that a slow statement ends with the server's error 57014, which is not retried.
+    query_timeout: limitMs + 1_000,
     statement_timeout: limitMs,
     lock_timeout: lockTimeoutMs,
     keepAlive: true,
@@ -70,7 +71,8 @@ async function isCurrent({ url, schema, folder, table = 'migration' }: Migration
 
 /**
  * Repeats `work` while PostgreSQL is unavailable and, with `waitsForOwner`, while this role lacks a right that the
- * owner's migration grants. `subject` names the work in the log. Throws ConfigError for a wrong login or database.
+ * owner's migration grants. Throws ConfigError for a wrong login or database, and PostgreSQL's error 57014, because a
+ * statement that was cancelled or took too long would do so again.
  */
 export async function untilAvailable(
   { logger, signal }: Pick<MigrationOptions, 'logger' | 'signal'>,
@@ -87,7 +89,7 @@ export async function untilAvailable(
       if (/^(28|3D)/.test(code) || reason.startsWith('unsupported startup parameter'))
         throw new ConfigError(`PostgreSQL refuses the connection: ${reason}`);
       const isRefused = waitsForOwner && code === '42501';
-      if (!isUnavailable(error) && !isRefused) throw error;
+      if ((!isUnavailable(error) && !isRefused) || code === '57014') throw error;
       const advice = isRefused ? ' (run services/chassis/migrate.ts as its owner)' : '';
       logger.warn({ error }, `${subject} was not prepared${advice}; retrying in ${pauseMs} ms`);
       await sleep(pauseMs, undefined, signal ? { signal } : {});
@@ -97,7 +99,7 @@ export async function untilAvailable(
 
 /**
  * Creates or updates a schema, one process at a time. Retries while PostgreSQL is unavailable; a role without the
- * right waits until the owner has migrated (migrate.ts). Throws ConfigError for a wrong login or database.
+ * right waits until the owner has migrated (migrate.ts). Throws the errors of `untilAvailable`.
  */
 export async function migrate(options: MigrationOptions): Promise<void> {
   const { url, schema, folder, table = 'migration', logger } = options;

@@ -139,7 +139,7 @@ export function createDatabase(options: DatabaseOptions): Database {
       if (!isTimeout(error)) reportResponse();
       else if (respondedAt < startedAt) {
         breaker.report(false, error);
-        // After a failover, all connections may lead to a server that is gone. The pool may be closing already.
+        // After a failover, all connections may lead to the old server. `end` fails if the pool is closing already.
         pool.end().catch(() => {});
         pool = openPool();
         respondedAt = performance.now();

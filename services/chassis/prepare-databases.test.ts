@@ -12,6 +12,7 @@ import { prepareDatabases } from './prepare-databases.ts';
 let database: TestDatabase;
 const roles = ['letters', 'devices'].map((name) => `test_${name}_${process.pid}`);
 const [letters, devices] = roles as [string, string];
+const folder = new URL('../devices/migrations/', import.meta.url);
 const log: string[] = [];
 const logger = createLogger('test', 'info', { write: (line) => void log.push(line) });
 
@@ -79,24 +80,23 @@ test.each(['pass/word', '100%'])('refuses a role URL with the password %s', asyn
 
 test('a service waits until the owner has migrated its schema', async () => {
   const url = asUser(devices, 'own');
-  const folder = new URL('../devices/migrations/', import.meta.url);
-  const name = '001-devices';
-  await asks(database.url, `DELETE FROM devices.migration WHERE name = '${name}'`);
+  await asks(database.url, `DELETE FROM devices.migration WHERE name = '001-devices'`);
   let ready = false;
   log.length = 0;
   const waiting = migrate({ url, schema: 'devices', folder, logger }).then(() => (ready = true));
   await until('it says why it waits', () => log.some((line) => line.includes('services/chassis/migrate.ts')));
   expect(ready).toBe(false);
-  await asks(database.url, `INSERT INTO devices.migration (name, run_on) VALUES ('${name}', now())`);
+  await asks(database.url, `INSERT INTO devices.migration (name, run_on) VALUES ('001-devices', now())`);
   await waiting;
 });
 
-test('a pooler that refuses a parameter of the connection is an invalid configuration', async () => {
+test.each([
+  ['08P01', 'unsupported startup parameter: statement_timeout', 'PostgreSQL refuses the connection: '],
+  ['57014', 'canceling statement due to user request', ''],
+])('does not retry after the error %s: %s', async (code, refusal, prefix) => {
   const proxy = await startProxy(new URL(database.url));
-  const refusal = 'unsupported startup parameter: statement_timeout';
-  proxy.replace(postgresRefusal('08P01', refusal));
-  const folder = new URL('../devices/migrations/', import.meta.url);
+  proxy.replace(postgresRefusal(code, refusal));
   const migrated = migrate({ url: proxy.url, schema: 'devices', folder, logger });
-  await expect(migrated).rejects.toThrow(`PostgreSQL refuses the connection: ${refusal}`);
+  await expect(migrated).rejects.toThrow(`${prefix}${refusal}`);
   await proxy.close();
 });

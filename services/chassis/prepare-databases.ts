@@ -54,7 +54,7 @@ async function ensureRole(owner: pg.Client, url: string): Promise<void> {
     const { code, message } = error as { code?: string; message: string };
     if (code !== '42501') throw error;
     throw new ConfigError(
-      `${owner.user} may not create the role ${user} or set its password (${message}): ALTER ROLE ${owner.user} CREATEROLE and, for an existing role, GRANT ${user} TO ${owner.user} WITH ADMIN OPTION, or do it as a superuser`,
+      `${owner.user} may not create the role ${user} or set its password (${message}): run ALTER ROLE ${owner.user} CREATEROLE and, for an existing role, GRANT ${user} TO ${owner.user} WITH ADMIN OPTION, or create the role as a superuser`,
     );
   }
 }

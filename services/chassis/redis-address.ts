@@ -53,7 +53,7 @@ export function parseRedisUrl(text: string): RedisAddress {
     : { form: 'cluster', nodes: hostsOf(hosts, 6_379), access };
 }
 
-/** Returns Redis's password for sentinels, as user `default`: a sentinel without a password accepts any. */
+/** Returns the login for sentinels: user `default`, Redis's password. A sentinel without a password accepts any. */
 export function sentinelLogin({ password }: RedisAccess): RedisAccess {
   return password ? { username: 'default', password } : {};
 }

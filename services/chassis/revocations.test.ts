@@ -8,20 +8,21 @@ import {
   fetchRevocationsFrom,
   watchRevocations,
   type FetchRevocations,
-  type Revocation,
+  type RevocationPage,
+  revocationPage,
 } from './auth-state.ts';
 
 const closers = calledAfterEach();
 afterEach(() => void jest.restoreAllMocks());
 
 function watch(fetchSince?: FetchRevocations) {
-  const feed: Revocation[] = [];
+  const feed: RevocationPage['revocations'] = [];
   const state = { unavailable: false, asked: [] as number[] };
   const own: FetchRevocations = (after) => {
     state.asked.push(after);
     if (state.unavailable) return Promise.reject(new Error('unavailable'));
     const revocations = feed.filter(({ id }) => id > after);
-    return Promise.resolve({ revocations, last: feed.at(-1)?.id ?? 0 });
+    return Promise.resolve(revocationPage.parse({ revocations, last: feed.at(-1)?.id ?? 0, ofNewerAuth: 1 }));
   };
   const lines: string[] = [];
   const logger = createLogger('gateway', 'info', { write: (line) => void lines.push(line) });

@@ -16,7 +16,7 @@ import { createSlowLog, type SlowLog } from './slow-log.ts';
 import { createTokenVerifier, type TokenVerifier } from './tokens.ts';
 import { closeTracer, isTraced } from './context.ts';
 
-export type CommonConfig = ConfigOf<ReturnType<typeof commonConfig>>;
+type CommonConfig = ConfigOf<ReturnType<typeof commonConfig>>;
 
 export interface ProcessContext<Config> {
   config: Config;

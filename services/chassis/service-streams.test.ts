@@ -5,25 +5,17 @@ import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
 import { z } from 'zod';
-import { defineEndpoint } from '@content-platform/contract';
 import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
 import { handle } from './service.ts';
-import { publicGet, serve } from './testing/served.ts';
+import { define, serve } from './testing/served.ts';
 
-const file = defineEndpoint({
-  ...publicGet,
-  name: 'file',
-  method: 'POST',
-  path: '/api/file',
+const file = define('file', 'POST', '/api/file', {
   query: z.strictObject({ read: z.enum(['all', 'nothing']).default('all') }),
   body: { kinds: ['multipart'], maxBytes: 10_000_000, schema: z.strictObject({ file: z.unknown() }) },
 });
 
-const stream = defineEndpoint({
-  ...publicGet,
-  name: 'stream',
-  path: '/api/stream/:how',
+const stream = define('stream', 'GET', '/api/stream/:how', {
   params: z.strictObject({ how: z.enum(['whole', 'broken', 'endless']) }),
   responses: { 200: { description: '', contentType: 'text/plain' } },
 });

@@ -8,7 +8,7 @@ const tokenTimeoutMs = 1_000;
 /** A token is no longer sent when it expires in less than this time. */
 const reserveMs = 30_000;
 
-const reply = z.strictObject({ token: z.string(), expires_in: z.int() });
+const reply = z.object({ token: z.string(), expires_in: z.int() });
 
 /** Calls fetch with the token of a service. Rejects as fetch does, for a redirect, and if auth issues no token. */
 export type ServiceFetch = (url: string, init: RequestInit) => Promise<Response>;

@@ -1,33 +1,25 @@
 import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { z } from 'zod';
-import { defineEndpoint, multiLineText } from '@content-platform/contract';
+import { multiLineText } from '@content-platform/contract';
 import { HttpError } from './http-error.ts';
 import { useStarted } from '../../test/support/use-started.ts';
 import { until } from '../../test/support/wait.ts';
 import { handle } from './service.ts';
 import { sentSpans } from './testing/sent-spans.ts';
-import { publicGet, serve } from './testing/served.ts';
+import { define, serve } from './testing/served.ts';
 
-const echo = defineEndpoint({
-  ...publicGet,
-  name: 'echo',
-  method: 'POST',
-  path: '/api/echo/:id',
+const echo = define('echo', 'POST', '/api/echo/:id', {
   params: z.strictObject({ id: z.string().regex(/^\d+$/) }),
   query: z.strictObject({ view: z.enum(['a', 'b']).default('a') }),
   body: { kinds: ['json', 'form'], maxBytes: 100, schema: z.strictObject({ name: multiLineText(1, 20) }) },
 });
-const secret = defineEndpoint({ ...publicGet, name: 'secret', path: '/api/secret', access: 'cache:clear' });
-const broken = defineEndpoint({ ...publicGet, name: 'broken', path: '/api/broken' });
-const fixed = defineEndpoint({ ...publicGet, name: 'fixed', method: 'POST', path: '/api/echo/all' });
-const showAddress = defineEndpoint({ ...publicGet, name: 'showAddress', path: '/api/address' });
-const slow = defineEndpoint({ ...publicGet, name: 'slow', path: '/api/slow' });
-const switchedOff = defineEndpoint({
-  ...publicGet,
-  name: 'switchedOff',
-  method: 'POST',
-  path: '/api/:feature/secret',
+const secret = define('secret', 'GET', '/api/secret', { access: 'cache:clear' });
+const broken = define('broken', 'GET', '/api/broken', {});
+const fixed = define('fixed', 'POST', '/api/echo/all', {});
+const showAddress = define('showAddress', 'GET', '/api/address', {});
+const slow = define('slow', 'GET', '/api/slow', {});
+const switchedOff = define('switchedOff', 'POST', '/api/:feature/secret', {
   access: 'user',
   params: z.strictObject({ feature: z.literal('feature') }),
   body: { kinds: ['json'], maxBytes: 10, schema: z.strictObject({}) },

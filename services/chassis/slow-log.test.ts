@@ -41,7 +41,8 @@ test('records requests and queries as rows', async () => {
   start(database.url);
   for (let count = 0; count < 900; count += 1) request(String(count));
   slowLog.query({ statement: 'SELECT $1', ms: 201 });
-  await until('the requests are written', async () => (await rows()) === 900, 8_000);
+  await until('the first batch is written', async () => (await rows())! > 0);
+  await until('the requests are written', async () => (await rows()) === 900, 7_000);
   const queries = await until('the query is written', async () => {
     const found = await owner.query('SELECT service, statement, duration_ms FROM logs.slow_query');
     return found.rowCount !== 0 && found.rows;

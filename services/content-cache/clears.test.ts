@@ -4,7 +4,6 @@ import { call } from '@content-platform/contract/client';
 import { useStarted } from '../../test/support/use-started.ts';
 import { until, within } from '../../test/support/wait.ts';
 import { startProxy } from '../../test/support/proxy.ts';
-import { eraseRequesters } from './invalidation-log.ts';
 import { read, useTestStores } from './testing/test-stores.ts';
 
 const world = useTestStores();
@@ -74,17 +73,6 @@ test('lists the clears of one model only', async () => {
   const query = { model: 'pathway' } as const;
   const { body } = await call(service.url, contract.listInvalidations, { query, token });
   expect(body!.items.map(({ target }) => target).toSorted()).toEqual(['pathway:*', 'pathway:3']);
-});
-
-test('removes the ids of deleted users, and no others, from the list', async () => {
-  await world.sql(
-    `INSERT INTO content.invalidation (at, source, requested_by, target, keys_deleted)
-     SELECT now(), 'http', by, 'accesscode:1', 0 FROM unnest(ARRAY['user:7', 'user:77', 'cms']) AS by`,
-  );
-  await eraseRequesters(world.query, [7, 8]);
-  const left = `SELECT requested_by FROM content.invalidation WHERE target = 'accesscode:1' ORDER BY 1`;
-  const names = (await world.sql(left)).map((row) => row['requested_by']);
-  expect(new Set(names)).toEqual(new Set(['user', 'user:77', 'cms']));
 });
 
 test('keeps rows for 30 days', async () => {

@@ -73,11 +73,16 @@ test('finds the records that stored clears cover, by id and by model', async () 
   expect(await pending.covered(records)).toEqual(new Set(['pathway:1', 'condition:1', 'condition:2']));
 });
 
-test('removes the ids of deleted users', async () => {
+test('removes the ids of deleted users, and no others, from stored and from listed clears', async () => {
   await world.sql('TRUNCATE content.pending_clear');
   await pending.add('pathway', [1], { source: 'http', requestedBy: 'user:7' });
-  await eraseRequesters(world.query, [7]);
-  expect(await world.sql('SELECT requested_by FROM content.pending_clear')).toEqual([
-    { requested_by: 'user' },
-  ]);
+  await world.sql(
+    `INSERT INTO content.invalidation (at, source, requested_by, target, keys_deleted)
+     SELECT now(), 'http', by, 'accesscode:1', 0 FROM unnest(ARRAY['user:7', 'user:77', 'cms']) AS by`,
+  );
+  await eraseRequesters(world.query, [7, 8]);
+  const left = `SELECT requested_by FROM content.pending_clear
+    UNION ALL SELECT requested_by FROM content.invalidation`;
+  const names = (await world.sql(left)).map((row) => row['requested_by']);
+  expect(names.toSorted()).toEqual(['cms', 'user', 'user', 'user:77']);
 });

@@ -18,7 +18,7 @@ import { createContentCacheApp } from './app.ts';
 import { UnsupportedRedis, createContentCache, type CacheState } from './cache/index.ts';
 import { createChangeFeed } from './changes/change-feed.ts';
 import { createChangeLog } from './changes/change-log.ts';
-import { followChanges, type ChangeTiming } from './changes/follower.ts';
+import { clearUnannouncedChanges, type ChangeTiming } from './changes/follower.ts';
 import { watchMissedChanges } from './changes/missed-changes.ts';
 import type { contentCacheConfig } from './config.ts';
 import { createContentStore } from './content-store.ts';
@@ -106,7 +106,7 @@ export async function startContentCache(
     missedAfterMs: timing?.missedAfterMs,
   });
   onStop(missed.stop);
-  onStop(followChanges({ database, cache, invalidator, missed, logger, timing }));
+  onStop(clearUnannouncedChanges({ database, cache, invalidator, missed, logger, timing }));
   onStop(pending.watch(cache));
   onStop(warnOfReplicas(cache, logger));
   const tokens = tokensFromAuth(process);

@@ -26,7 +26,7 @@ export const profile = z.strictObject({
 });
 
 const define = endpointsWith({ service: 'auth', access: 'user' });
-/** Defines an endpoint of the user's own secrets, which works before a required second factor is set up. */
+/** Defines an endpoint of the user's own secrets: limits guesses, works before a required second factor is set up. */
 export const defineOwn = endpointsWith({
   service: 'auth',
   access: 'user',
@@ -65,10 +65,9 @@ export const changePassword = defineOwn('changePassword', 'POST', '/api/password
   responses: { 204: { description: 'Password changed. All sessions have ended, including this one.' } },
 });
 
-export const forgotPassword = define('forgotPassword', 'POST', '/api/password/forgot', {
+export const forgotPassword = defineOwn('forgotPassword', 'POST', '/api/password/forgot', {
   access: 'public',
   latencyClass: 'login',
-  rateLimit: { requests: 60, seconds: 60, guessing: true },
   summary: 'Request a password reset email.',
   description:
     'The reply and its duration are the same for every email address. A user gets at most one email in 5 minutes. In a day, a user gets at most 5 emails for requests from networks where the user has logged in, and 5 for all others. Further requests are accepted and ignored.',
@@ -77,9 +76,8 @@ export const forgotPassword = define('forgotPassword', 'POST', '/api/password/fo
   errors: ['mail_disabled'],
 });
 
-export const resetPassword = define('resetPassword', 'POST', '/api/password/reset', {
+export const resetPassword = defineOwn('resetPassword', 'POST', '/api/password/reset', {
   access: 'public',
-  rateLimit: { requests: 60, seconds: 60, guessing: true },
   summary: 'Set a new password by email token.',
   description:
     'Ends all sessions of the user. A second factor stays. If the password is refused with 422, the token stays valid.',

@@ -21,7 +21,7 @@ export const device = z.strictObject({
   last_seen_at: time,
   stale: z
     .boolean()
-    .describe('Whether it was last seen over 60 days ago. The platform removes it after 270.'),
+    .describe('Whether the device was last seen over 60 days ago. The platform removes it after 270 days.'),
 });
 export type Device = z.output<typeof device>;
 

@@ -114,8 +114,6 @@ export interface Endpoint {
   errors?: readonly ErrorCode[];
 }
 
-export const defineEndpoint = <const E extends Endpoint>(endpoint: E): E => endpoint;
-
 type Place = Pick<Endpoint, 'name' | 'method' | 'path'>;
 
 /** Returns a function that defines endpoints with the default fields `common` and 600 requests per minute. */

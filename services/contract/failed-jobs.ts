@@ -46,6 +46,7 @@ const filters = {
   model: model.optional(),
   since: since.optional().describe('Select jobs that failed at this time or later.'),
 };
+const dryRun = z.boolean().default(false).describe('Count only.');
 const define = endpointsWith({ service: 'content-cache', access: 'jobs:manage' });
 
 export const listFailedJobs = define('listFailedJobs', 'GET', '/api/admin/failed-jobs', {
@@ -86,10 +87,7 @@ export const deleteFailedJobs = define('deleteFailedJobs', 'DELETE', '/api/admin
   description: 'Runs for at most 10 s. If `deleted` is less than `matched`, repeat the call.',
   body: jsonBodyOf(
     z
-      .strictObject({
-        ...filters,
-        dry_run: z.boolean().default(false).describe('Count only.'),
-      })
+      .strictObject({ ...filters, dry_run: dryRun })
       .refine(
         (given) => [given.class, given.model, given.state, given.since].some((value) => value !== undefined),
         'Give a class, model, state or since.',
@@ -120,7 +118,7 @@ export const retryFailedJobs = define('retryFailedJobs', 'POST', '/api/admin/fai
   body: jsonBody({
     class: failedJobClass.optional(),
     model: model.optional(),
-    dry_run: z.boolean().default(false).describe('Count only.'),
+    dry_run: dryRun,
     per_second: z.int().min(1).max(1000).default(50).describe('Maximum number of retries per second.'),
   }),
   responses: {

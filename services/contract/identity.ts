@@ -107,7 +107,6 @@ export const identityLogout = define('identityLogout', 'POST', '/api/:identity/l
 
 export const backchannelLogout = define('backchannelLogout', 'POST', '/api/:identity/backchannel-logout', {
   access: 'public',
-  rateLimit: { requests: 600, seconds: 60 },
   summary: 'End sessions after a provider logout.',
   description:
     'The identity provider calls this URL when a user logs out there (OpenID Connect Back-Channel Logout 1.0). Each logout token is accepted once.',

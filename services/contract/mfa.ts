@@ -1,15 +1,13 @@
 import { z } from 'zod';
 import { defineOwn } from './accounts.ts';
 import { loginReply } from './auth.ts';
-import { endpointsWith, jsonBody, jsonBodyOf } from './endpoint.ts';
+import { jsonBody, jsonBodyOf } from './endpoint.ts';
 import { eitherOf, multiLineText, totpCode } from './schemas.ts';
 
 const recoveryCode = multiLineText(1, 100).describe('One of the 10 recovery codes. Each is valid once.');
 const proof = { code: totpCode, recovery_code: recoveryCode };
 
-const define = endpointsWith({ service: 'auth', rateLimit: { requests: 60, seconds: 60, guessing: true } });
-
-export const loginMfa = define('loginMfa', 'POST', '/api/login/mfa', {
+export const loginMfa = defineOwn('loginMfa', 'POST', '/api/login/mfa', {
   access: 'public',
   latencyClass: 'login',
   summary: 'Complete a login with a second factor.',

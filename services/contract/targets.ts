@@ -24,9 +24,8 @@ export const latencyLimits = {
   // media-upload creates the variants of an image before it replies.
   upload: 5,
 } as const;
-export type LatencyClass = keyof typeof latencyLimits;
 
-export const latencyClassOf = ({ latencyClass }: Endpoint): LatencyClass => latencyClass ?? 'usual';
+export const latencyClassOf = ({ latencyClass }: Endpoint) => latencyClass ?? 'usual';
 
 /** Paths with a latency limit of their own. The p95 over all routes excludes them. */
 export const pathsWithOwnLimit: readonly string[] = endpoints

@@ -183,7 +183,7 @@ export const createTemporaryPassword = defineOne(
       compromised: z
         .boolean()
         .default(false)
-        .describe('Whether another person knows the password: ends it, all sessions and linked identities.'),
+        .describe('If other people know the password: also removes it, all sessions and linked identities.'),
     }),
     responses: {
       200: {

@@ -16,9 +16,9 @@ const tokensOf = async (userId: number) =>
   (await devices.listTokens(userId, undefined, 100)).map(({ token }) => token);
 const older = 'UPDATE devices.device SET last_seen_at = now() - make_interval(days => $2) WHERE token = $1';
 const versionsOf = (token: string) =>
-  own.sql('SELECT app_version FROM devices.device WHERE token = $1', [token]);
+  own.sql('SELECT app_version FROM devices.device WHERE token = $1', token);
 /** Makes the device last seen this number of days ago. */
-const age = (token: string, days: number) => own.sql(older, [token, days]);
+const age = (token: string, days: number) => own.sql(older, token, days);
 /** Makes a user with the maximum number of devices, the least recently seen first. */
 async function fullUser() {
   const userId = someone();
@@ -107,9 +107,8 @@ test('gives a token to exactly one of two users that register it concurrently', 
     const token = newToken();
     if (round % 2) await devices.register(someone(), session, { token });
     await Promise.all(users.map((userId) => devices.register(userId, session, { token })));
-    const owners = await own.sql<{ user_id: string }>('SELECT user_id FROM devices.device WHERE token = $1', [
-      token,
-    ]);
+    const text = 'SELECT user_id FROM devices.device WHERE token = $1';
+    const owners = await own.sql<{ user_id: string }>(text, token);
     expect(owners).toHaveLength(1);
     expect(users).toContain(Number(owners[0]!.user_id));
   }
@@ -175,7 +174,8 @@ test.each<[string, (tokens: string[], id: number) => Promise<unknown>]>([
   await untilBlocked(own.database);
   const free = await own.sql(
     'SELECT FROM devices.device WHERE token = ANY ($1) AND token <> $2 FOR UPDATE SKIP LOCKED',
-    [tokens, first],
+    tokens,
+    first,
   );
   await held();
   expect(free).toHaveLength(19);

@@ -9,7 +9,7 @@ import {
 import type { DeviceStore } from './device-store.ts';
 
 const page = z
-  .strictObject({ sessions: z.array(z.strictObject({ id: z.int(), session_id: z.int() })), last: z.int() })
+  .object({ sessions: z.array(z.object({ id: z.int(), session_id: z.int() })), last: z.int() })
   .transform(({ sessions, last }) => ({
     entries: sessions.map(({ id, session_id }) => ({ position: id, sessionId: session_id })),
     last,

@@ -76,7 +76,7 @@ export function createLetterStore(query: Database['query']) {
     async lock(id: number, owner: LetterOwner): Promise<Letter | undefined> {
       const text = `SELECT FROM letters.letter WHERE id = $1 AND ${hasOwner} FOR UPDATE`;
       const exists = await affects('lock_letter', text, [id, ownerValue(owner)]);
-      // A second statement reads the letter, because a statement that waited sees the webforms as before its wait.
+      // Reads it in a second statement: one that waited for the lock returns the webforms as they were before the wait.
       return exists ? find(id, owner) : undefined;
     },
 

@@ -10,8 +10,7 @@ import { useService } from './testing/service.ts';
 
 const current = useService();
 
-const sql = async (text: string, values: unknown[] = []) =>
-  (await current.fixture.database.query('test', text, values)).rows;
+const sql = (text: string) => current.fixture.sql(text);
 const pending = () => sql('SELECT object, user_id FROM media.pending_object');
 
 async function erase(...userIds: number[]) {

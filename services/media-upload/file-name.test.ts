@@ -4,7 +4,7 @@ import { cleanName, disposition, webpName } from './file-name.ts';
 
 describe('cleanName', () => {
   test.each([
-    ['photo.jpg', 'photo.jpg'],
+    ['\u0915\u094d\u200d\u0937 👩\u200d👧.jpg', '\u0915\u094d\u200d\u0937 👩\u200d👧.jpg'],
     ['../../etc/passwd', 'passwd'],
     ['C:\\Users\\me\\photo.jpg', 'photo.jpg'],
     ['a\u202egpj.exe', 'agpj.exe'],
@@ -13,7 +13,7 @@ describe('cleanName', () => {
     ['...', 'file'],
     ['.htaccess', 'htaccess'],
     ['dir/', 'file'],
-    ['', 'file'],
+    ['\u200d', 'file'],
     [undefined, 'file'],
     ['half \ud83d.jpg', 'half \ufffd.jpg'],
     ['Fo\u0308hr.jpg', 'Föhr.jpg'],

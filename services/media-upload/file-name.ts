@@ -1,16 +1,16 @@
 const maxCharacters = 150;
 
-/** Cleans a file's name for display: no path, no invisible or direction-changing characters, shortened; keeps its extension. */
+/** Cleans a file's name for display: no path, nothing invisible but joiners (Hindi, emoji), short, with its extension. */
 export function cleanName(given: string | undefined): string {
   const name = (given ?? '')
     .toWellFormed()
     .normalize('NFC')
     .replace(/^.*[/\\]/su, '')
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '')
+    .replace(/(?!\u200c|\u200d)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '')
     .replace(/\s+/gu, ' ')
     // The lookbehind makes the time linear: without it, each dot of a long row begins a search for the end.
     .replace(/^[.\s]+|(?<![.\s])[.\s]+$/gu, '');
-  if (name === '') return 'file';
+  if (!/\P{Cf}/u.test(name)) return 'file';
   const characters = [...name];
   if (characters.length <= maxCharacters) return name;
   const ending = /\.[^.\s]{1,10}$/u.exec(name)?.[0] ?? '';

@@ -132,7 +132,7 @@ export function createFileStore(
 
     /** Deletes the rows of these users, and cancels their uploads. The files in the store are then pending. */
     async eraseUsers(userIds: readonly number[]): Promise<void> {
-      // First, because an upload that has ended meanwhile has a row.
+      // Cancels first: an upload that ended before this has a row, which the next statement deletes.
       const uploads = 'UPDATE media.pending_object SET user_id = NULL WHERE user_id = ANY ($1)';
       await run('cancel_uploads', uploads, [userIds]);
       const text = `WITH file AS (DELETE FROM media.file WHERE id = ANY (ARRAY(

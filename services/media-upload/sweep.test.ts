@@ -39,7 +39,7 @@ async function whole() {
 }
 
 beforeEach(async () => {
-  await fixture.database.query('test', 'TRUNCATE media.file, media.pending_object');
+  await fixture.sql('TRUNCATE media.file, media.pending_object');
   for await (const { key } of fixture.store.list()) await fixture.store.remove(key);
 });
 
@@ -84,10 +84,9 @@ test('throws when only the store or only the table is empty, so that nothing is 
 });
 
 test('ignores rows whose files are in another store', async () => {
-  const { database } = fixture;
   const [here, elsewhere] = [await whole(), await whole()];
   await fixture.files.checkOtherStores();
-  await database.query('test', `UPDATE media.file SET store = 's3:uploads' WHERE id = $1`, [elsewhere.id]);
+  await fixture.sql(`UPDATE media.file SET store = 's3:uploads' WHERE id = $1`, elsewhere.id);
   // Its files may have been copied.
   expect(await findOrphans(fixture.files, agedStore(2 * hourMs))).toEqual({ keys: [], rows: [] });
   await fixture.store.remove(`${elsewhere.object}-original`);
@@ -104,12 +103,9 @@ test('ignores rows whose files are in another store', async () => {
 
 test('assigns rows without a store to the store in use', async () => {
   const { id } = await whole();
-  await fixture.database.query('test', 'UPDATE media.file SET store = NULL');
+  await fixture.sql('UPDATE media.file SET store = NULL');
   await fixture.files.assignStore();
-  const { rows } = await fixture.database.query<{ id: string }>(
-    'test',
-    `SELECT id FROM media.file WHERE store = 'folder'`,
-  );
+  const rows = await fixture.sql(`SELECT id FROM media.file WHERE store = 'folder'`);
   expect(rows).toEqual([{ id: String(id) }]);
 });
 
@@ -117,7 +113,7 @@ test('reads more rows than one page', async () => {
   const insert = `INSERT INTO media.file (user_id, object, checksum, mime, bytes, name, variants, store)
                   SELECT 1, gen_random_uuid(), sha256(n::text::bytea), 'application/pdf', 1, 'x', '[]', 'folder'
                   FROM generate_series(1, 2500) AS n`;
-  await fixture.database.query('test', insert);
+  await fixture.sql(insert);
   await whole();
   expect((await findOrphans(fixture.files, fixture.store)).rows).toHaveLength(2_500);
 });

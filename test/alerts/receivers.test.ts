@@ -44,10 +44,8 @@ test.each([
   ],
   [{ emailTo: 'ops@example.com' }, 'ALERT_EMAIL_TO needs SMTP_URL_FILE and MAIL_FROM'],
   [{ ...mail, smtpUrl: 'smtp://mail.example.com', emailTo: 'a@b.test; c@b.test' }, 'ALERT_EMAIL_TO some'],
-  [
-    { ...mail, smtpUrl: 'smtps://mail.example.com:587' },
-    'SMTP_URL_FILE must contain smtps:// with port 465, or smtp:// with another port',
-  ],
+  [{ ...mail, smtpUrl: 'smtp://mail.example.com', mailFrom: 'a@mün.test' }, 'MAIL_FROM needs an ASCII'],
+  [{ ...mail, smtpUrl: 'smtps://mail.example.com:587' }, 'SMTP_URL_FILE must contain smtps:// with port'],
   [{ ...mail, smtpUrl: 'smtp://mail.example.com?tls=no' }, 'SMTP_URL_FILE may end in ?tls=never after'],
   [{ ...mail, smtpUrl: 'smtp://ops:x@mail.example.com?tls=never' }, 'SMTP_URL_FILE may end in ?tls=never'],
   [{ ...mail, smtpUrl: 'smtp://ops:50%@mail.example.com' }, 'SMTP_URL_FILE must contain one URL that starts'],

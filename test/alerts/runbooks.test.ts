@@ -23,7 +23,7 @@ test('the monitoring page lists each alert with its severity', () => {
   expect(listed.toSorted()).toEqual(unique([...alerts].map(([, name, severity]) => `${name} ${severity}`)));
 });
 
-test('the symptom index links every section that helps', () => {
+test('the symptom index links every section that has checks', () => {
   const index = sections.find(({ name }) => name === 'Symptoms')!.text;
   for (const { name } of sections.filter((section) => section.text.includes('**Checks**')))
     expect(index).toContain(`[${name}](#${name.toLowerCase().replaceAll(' ', '-')})`);

@@ -11,12 +11,10 @@ import { stopAll } from './gateway/processes.ts';
 import { openLoop, type Outcome } from './open-loop.ts';
 import { isReady, startContentCache } from './own-services.ts';
 import { percentile, timesOf } from './percentiles.ts';
-import { redisVersion } from './figures.ts';
+import { redisVersion, scale } from './figures.ts';
 import { startStores } from './stores.ts';
 import { conclude } from './verdict.ts';
 
-/** Scales the workload; BENCH_SCALE=0.1 is a trial run. */
-const scale = Number(process.env['BENCH_SCALE'] ?? 1);
 const [perSecond, singles, rows, readsPerSecond] = [200, 10_000 * scale, 100_000 * scale, 100];
 /** Of the rows of the large change, those that are in the cache. */
 const cachedRows = rows / 10;

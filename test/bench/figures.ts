@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import { descendantsOf } from '../support/processes.ts';
 
+/** Scales the workload or the duration of a bench; BENCH_SCALE=0.1 is a trial run. */
+export const scale = Number(process.env['BENCH_SCALE'] ?? 1);
+
 /** Returns the CPU time of a process and its children, including ended children, in µs (Linux: proc(5), stat). */
 export function cpuOf(pid: number): number {
   let ticks = 0;

@@ -4,7 +4,7 @@ import { freeRow } from '../support/ports.ts';
 import { startRedis } from '../support/redis-server.ts';
 import { until } from '../support/wait.ts';
 import { openRecords } from './cache/records.ts';
-import { redisVersion } from './figures.ts';
+import { redisVersion, scale } from './figures.ts';
 import { startAuth } from './gateway/auth.ts';
 import { stopAll } from './gateway/processes.ts';
 import { isReady, startContentCache, startGateway } from './own-services.ts';
@@ -14,8 +14,6 @@ import { startStores } from './stores.ts';
 import { measure, startLoadGenerator, type Round } from './test-system.ts';
 import { conclude } from './verdict.ts';
 
-/** Scales the duration; BENCH_SCALE=0.1 is a trial run. */
-const scale = Number(process.env['BENCH_SCALE'] ?? 1);
 const sizes = [1, 2, 4];
 const [rounds, seconds, warmUpSeconds, connections] = [5, 6 * scale, 15 * scale, 64];
 /** CPU of the busiest content-cache as a multiple of the idlest. */

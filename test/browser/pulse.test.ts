@@ -162,7 +162,7 @@ describe('the page', () => {
   });
 });
 
-test('a link from another site shows the page when signed in, else the form', async () => {
+test('a link from another site shows the page to a signed-in user, and the login form to others', async () => {
   const link = `<a id="link" href="${stack().gateway}/pulse">how is it?</a>`;
   const known = await openSignedIn();
   const follow = async (page: Page) => {

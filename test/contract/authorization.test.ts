@@ -6,6 +6,7 @@ import { ROOT } from '../../deploy/local/config.ts';
 import { newAddress, newUser, tokenOf, type Account, type OwnUser } from '../support/accounts.ts';
 import { clientToken } from '../support/admin.ts';
 import { newLetter } from '../support/letters.ts';
+import { samplePath } from '../support/platform.ts';
 import { closeRecords } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { table } from '../support/table.ts';
@@ -35,12 +36,8 @@ async function isAllowed(endpoint: contract.Endpoint, account: Account | undefin
   const { gateway } = stack();
   const headers: Record<string, string> = { 'X-Forwarded-For': newAddress(), Origin: gateway };
   if (account) headers['Authorization'] = `Bearer ${await tokenOf(gateway, account)}`;
-  const path = endpoint.path
-    .replace(':model', 'webform')
-    .replace(':variant', 'thumb')
-    .replace(/:\w+/g, '9007199254740991');
   const { method, cookies } = endpoint;
-  const response = await fetch(`${gateway}${path}${cookies ? '' : '?surprise=1'}`, {
+  const response = await fetch(`${gateway}${samplePath(endpoint)}${cookies ? '' : '?surprise=1'}`, {
     method,
     headers,
     redirect: 'manual',

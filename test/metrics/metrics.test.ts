@@ -5,8 +5,8 @@ import { newAddress, newUser, tokenOf } from '../support/accounts.ts';
 import { newPushToken } from '../support/devices.ts';
 import { announce, closeEvents } from '../support/events.ts';
 import { fileOf, newImage } from '../support/media.ts';
-import { changes, scrape, scrapeAll, type Series } from '../support/metrics.ts';
-import { clear, read } from '../support/platform.ts';
+import { scrape, scrapeAll, type Series } from '../support/metrics.ts';
+import { clear, read, samplePath } from '../support/platform.ts';
 import { closeRecords, freshId, save } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
@@ -24,8 +24,8 @@ async function gained(work: () => Promise<void>): Promise<Gain> {
   const before = await scrapeAll();
   await work();
   const after = await scrapeAll();
-  const gain = new Map([...after].map(([name, series]) => [name, changes(before.get(name)!, series)]));
-  return (service, series) => gain.get(service)!.get(series) ?? 0;
+  const valueOf = (all: typeof after, service: string, name: string) => all.get(service)!.get(name) ?? 0;
+  return (service, name) => valueOf(after, service, name) - valueOf(before, service, name);
 }
 
 const requestsOf = (service: string, { method, path }: contract.Endpoint, status: number) =>
@@ -36,12 +36,9 @@ test('the gateway counts each request by route and status, with routes of the co
   const statuses = new Map<contract.Endpoint, number>();
   const gain = await gained(async () => {
     for (const endpoint of contract.endpoints) {
-      const path = endpoint.path
-        .replace(':model', 'webform')
-        .replace(':variant', 'thumb')
-        .replace(/:\w+/g, '9007199254740991');
       const headers = { 'X-Forwarded-For': newAddress() };
-      const answer = await fetch(gateway + path, { method: endpoint.method, headers, redirect: 'manual' });
+      const request = { method: endpoint.method, headers, redirect: 'manual' } as const;
+      const answer = await fetch(gateway + samplePath(endpoint), request);
       await answer.arrayBuffer();
       statuses.set(endpoint, answer.status);
     }

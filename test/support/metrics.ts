@@ -35,12 +35,3 @@ export async function scrapeAll(): Promise<Map<string, Series>> {
   const names = Object.keys(stack().services);
   return new Map(await Promise.all(names.map(async (name) => [name, await scrape(name)] as const)));
 }
-
-/** Returns the difference between two scrapes, including gauges and new series. */
-export function changes(before: Series, after: Series): Series {
-  return new Map(
-    [...after]
-      .map(([series, value]) => [series, value - (before.get(series) ?? 0)] as const)
-      .filter(([series, change]) => change !== 0 || !before.has(series)),
-  );
-}

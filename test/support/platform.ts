@@ -3,6 +3,10 @@ import { call } from '@content-platform/contract/client';
 import { accepted, tokenOf } from './accounts.ts';
 import { stack } from './stack.ts';
 
+/** Returns the endpoint's path with valid parameters; no object has the id. */
+export const samplePath = ({ path }: contract.Endpoint): string =>
+  path.replace(':model', 'webform').replace(':variant', 'thumb').replace(/:\w+/g, '9007199254740991');
+
 /** Clears a record as the content server and returns keys_deleted. Throws if the platform refuses. */
 export async function clear(model: contract.Model, id: number): Promise<number> {
   const { gateway } = stack();

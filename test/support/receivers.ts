@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { runCommand } from '../../deploy/local/run-command.ts';
 import { startHttpServer } from './http-server.ts';
 import { startMailServer } from './mail-server.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 const mailUser = { username: 'platform@example.com', password: 'p@ss/word' };
 
@@ -17,7 +16,7 @@ export async function startReceivers() {
     slackTexts.push(...attachments.map((one) => `${one.title}\n${one.text}`));
     response.end('ok');
   });
-  const folder = await mkdtemp(join(tmpdir(), 'receivers-'));
+  const folder = temporaryFolder();
   const [certificate, key] = [join(folder, 'certificate.pem'), join(folder, 'key.pem')] as const;
   const certify = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=localhost';
   const names = ['-addext', 'subjectAltName=DNS:localhost', '-out', certificate, '-keyout', key];
@@ -48,7 +47,6 @@ export async function startReceivers() {
     async stop() {
       slack.close();
       await mail.close();
-      await rm(folder, { recursive: true });
     },
   };
 }

@@ -7,8 +7,6 @@ import { DOWNLOADS, ROOT } from '../../deploy/local/config.ts';
 const settings = [
   'PROOF_QUICK',
   'BENCH_SCALE',
-  'CURVES_ROUNDS',
-  'CURVES_WARM_UP',
   'EVENTS',
   'IDLE_CLIENTS',
   'OVERLOAD_SECONDS',

@@ -148,7 +148,7 @@ export type Device = {
   token_end: string;
   registered_at: string;
   last_seen_at: string;
-  /** Whether it was last seen over 60 days ago. The platform removes it after 270. */
+  /** Whether the device was last seen over 60 days ago. The platform removes it after 270 days. */
   stale: boolean;
 };
 
@@ -250,7 +250,7 @@ export interface Operations {
       id: number | string;
       /** Lifetime in seconds, at most 7 days. */
       expires_in?: number | undefined;
-      /** Whether another person knows the password: ends it, all sessions and linked identities. */
+      /** If other people know the password: also removes it, all sessions and linked identities. */
       compromised?: boolean | undefined;
     };
     output: { temporary_password: string; expires_at: string };
@@ -397,7 +397,7 @@ export interface Operations {
         token_end: string;
         registered_at: string;
         last_seen_at: string;
-        /** Whether it was last seen over 60 days ago. The platform removes it after 270. */
+        /** Whether the device was last seen over 60 days ago. The platform removes it after 270 days. */
         stale: boolean;
         app_version: string | null;
       }>;

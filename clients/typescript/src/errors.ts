@@ -1,6 +1,6 @@
 import type { ErrorCode } from './contract.ts';
 
-/** Errors without a reply of the platform: no connection, no reply in time, or a reply of another server. */
+/** Errors without a reply from the platform: no connection, no reply in time, or a reply from another server. */
 export type ClientErrorCode = 'network_error' | 'timeout' | 'unexpected_reply';
 
 /** More about an error: the invalid field, or the name of a value. */

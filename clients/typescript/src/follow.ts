@@ -42,7 +42,7 @@ export async function* followChanges(
   fetchChanges: (input: Input) => Promise<Output>,
   { after, models, intervalMs = 5_000, onError, signal }: FollowOptions,
 ): AsyncGenerator<FollowStep, never, undefined> {
-  /** Its length is random, so that clients do not call at the same time. */
+  /** Waits for a random time near `intervalMs`, so that clients do not call at the same time. */
   const pause = () => sleep(intervalMs * (0.75 + Math.random() / 2), signal);
   let failures = 0;
   let startOver = after === undefined;

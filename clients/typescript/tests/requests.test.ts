@@ -71,7 +71,7 @@ test('reads records that are too large for one reply in two', async () => {
   expect(fake.seen).toHaveLength(4);
 });
 
-test('names an operation that does not exist, and refuses a platform without a URL', async () => {
+test('refuses an invalid URL of the platform, and an operation that does not exist', async () => {
   expect(() => createClient({ url: 'nonsense' })).toThrow('Invalid URL');
   fake = await startFake({});
   const call = fake.client.request('toString' as 'readLetter', { id: 1 });

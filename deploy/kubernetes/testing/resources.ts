@@ -39,10 +39,6 @@ export function podOf(deployment: Deployment) {
   return { labels: metadata?.labels ?? {}, spec: spec!, container: spec!.containers[0]!, migration };
 }
 
-export function portOf(deployment: Deployment, name: string): number | undefined {
-  return podOf(deployment).container.ports?.find((port) => port.name === name)?.containerPort;
-}
-
 /** The environment of a Deployment's process: ConfigMaps first, then `env`, which wins. */
 export function environmentOf(deployment: Deployment, resources: readonly Resource[]) {
   const { container } = podOf(deployment);

@@ -24,10 +24,8 @@ export interface Announcer {
 
 const maxTries = 8;
 
-type Refusal = Pick<RefusedToken, 'status' | 'headers' | 'message'>;
-
 /** Returns the pause of Retry-After, else an exponential backoff, in ms. */
-function pauseAfter({ headers }: Refusal, attempt: number): number {
+function pauseAfter(headers: Headers, attempt: number): number {
   const asked = Number(headers.get('retry-after') ?? Number.NaN) * 1_000;
   return Math.min(Number.isFinite(asked) ? asked : 250 * 2 ** (attempt - 1), 5_000);
 }
@@ -45,7 +43,7 @@ export function httpAnnouncer(
       for (let attempt = 1; ; attempt += 1) {
         const outcome = await tryToClear(settings.gateway, token, { model, ids });
         if (typeof outcome === 'number') return `cleared by HTTP, ${keysDeleted(outcome)}`;
-        const { status, message } = outcome;
+        const { status, headers, message } = outcome;
         if (status === 401 && attempt === 1) {
           // Changed keys or clients invalidate a token before it expires.
           token.drop();
@@ -56,7 +54,7 @@ export function httpAnnouncer(
           throw new Problem(
             `Gave up on announcing ${model} ${ids.join(', ')} after ${attempt} ${attempt === 1 ? 'try' : 'tries'}: ${message}`,
           );
-        await pause(pauseAfter(outcome, attempt));
+        await pause(pauseAfter(headers, attempt));
       }
     },
     close: () => Promise.resolve(),

@@ -30,8 +30,8 @@ function problem(database: string, error: unknown, sent: boolean): Problem {
 }
 
 /**
- * Connects as the role `content_server`. Each change resolves when it is committed. Retries it for `limitMs` while
- * PostgreSQL is unreachable, for example during a restart. @throws Problem if PostgreSQL refuses or stays unavailable
+ * Connects as the role `content_server`. Each function retries for `limitMs` while PostgreSQL is unreachable, for
+ * example during a restart, and resolves after the commit. @throws Problem if PostgreSQL refuses or stays unavailable
  */
 export function openRecords(database: string, limitMs = 15_000) {
   const pool = new pg.Pool({

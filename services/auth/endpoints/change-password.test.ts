@@ -32,9 +32,7 @@ function refusal(...paths: string[]) {
 test('records a change without the passwords', async () => {
   const user = await auth.person();
   expect((await change(user.token, password)).status).toBe(204);
-  const text = `SELECT actor, host(address) AS address, details FROM auth.audit
-                WHERE user_id = $1 AND event = 'password_changed'`;
-  expect(await auth.sql(text, user.id)).toEqual([
+  expect(await auth.audited(user.id, 'password_changed')).toEqual([
     { actor: `user:${user.id}`, address: '127.0.0.1', details: {} },
   ]);
 });
@@ -148,7 +146,7 @@ describe('after a temporary password', () => {
         expect(await change(token, current, chosen)).toMatchObject(refusal('new_password'));
   });
 
-  test("refuses it in a session that began with the user's own password", async () => {
+  test("refuses the temporary password in a session that began with the user's own password", async () => {
     const { id, token } = await auth.person();
     await setTemporary(id);
     expect(await change(token, temporary)).toMatchObject(refusal('current_password'));

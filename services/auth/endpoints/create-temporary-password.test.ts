@@ -16,19 +16,14 @@ async function reset(id: number, body?: { expires_in: number }) {
   return { temporary, expiresAt: new Date(expiresAt) };
 }
 
-describe('made', () => {
+describe('creating a temporary password', () => {
   test('expires as announced, is recorded, and is shown only in the reply', async () => {
     const { id } = await auth.person();
     const { temporary, expiresAt } = await reset(id, { expires_in: 604_800 });
     expect(Math.abs(expiresAt.getTime() - Date.now() - 604_800_000)).toBeLessThan(60_000);
-    const record = `SELECT actor, host(address) AS address, details FROM auth.audit
-                    WHERE user_id = $1 AND event = 'temporary_password_created'`;
-    expect(await auth.sql(record, id)).toEqual([
-      {
-        actor: `user:${admin.id}`,
-        address: '127.0.0.1',
-        details: { expires_at: expiresAt.toISOString() },
-      },
+    const details = { expires_at: expiresAt.toISOString() };
+    expect(await auth.audited(id, 'temporary_password_created')).toEqual([
+      { actor: `user:${admin.id}`, address: '127.0.0.1', details },
     ]);
     const rows = await auth.sql<{ row: string }>(
       'SELECT "user"::text AS row FROM auth.user UNION SELECT audit::text FROM auth.audit',
@@ -36,7 +31,7 @@ describe('made', () => {
     for (const text of [...rows.map(({ row }) => row), ...auth.log]) expect(text).not.toContain(temporary);
   });
 
-  test('a second one replaces the first and ends its session', async () => {
+  test('replaces an earlier temporary password and ends its session', async () => {
     const { id, email, refreshToken } = await auth.person();
     const first = (await reset(id)).temporary;
     const stranger = (await auth.logIn(email, first)).body!;
@@ -48,7 +43,7 @@ describe('made', () => {
   });
 });
 
-describe('a login with it', () => {
+describe('a login with a temporary password', () => {
   test('opens a session that ends when the password expires, and marks the audit row and each token', async () => {
     const { id, email } = await auth.person();
     const { temporary, expiresAt } = await reset(id, { expires_in: 3_600 });
@@ -57,8 +52,7 @@ describe('a login with it', () => {
       expect(decode(issued).claims['must_change_password']).toBe(true);
     const sessions = 'SELECT ends_at FROM auth.session WHERE user_id = $1 AND must_change_password';
     expect(await auth.sql(sessions, id)).toEqual([{ ends_at: expiresAt }]);
-    const logins = `SELECT details FROM auth.audit WHERE user_id = $1 AND event = 'login' ORDER BY id DESC LIMIT 1`;
-    expect(await auth.sql(logins, id)).toMatchObject([{ details: { password: 'temporary' } }]);
+    expect((await auth.audited(id, 'login'))[0]).toMatchObject({ details: { password: 'temporary' } });
   });
 
   test('works once, even for two concurrent logins', async () => {
@@ -69,9 +63,8 @@ describe('a login with it', () => {
       () => Promise.all([auth.logIn(email, temporary), auth.logIn(email, temporary)]),
     );
     expect(logins.map(({ status }) => status).toSorted()).toEqual([200, 401]);
-    const reasons = `SELECT details->>'reason' AS reason FROM auth.audit
-                     WHERE user_id = $1 AND event = 'login_failed'`;
-    expect(await auth.sql(reasons, id)).toEqual([{ reason: 'temporary password used or expired' }]);
+    const details = { reason: 'temporary password used or expired' };
+    expect(await auth.audited(id, 'login_failed')).toMatchObject([{ details }]);
   });
 
   const disable = 'UPDATE auth.user SET disabled = true WHERE id = $1';

@@ -10,7 +10,7 @@ import type { Stores } from '../stores.ts';
 
 const refused = { ok: false } as const;
 
-/** Locks the user if the first factor is still valid. Uses up a temporary password. */
+/** Locks and returns the user if the first factor is still valid, else undefined. Uses up a temporary password. */
 async function confirmFirst({ users }: Stores, userId: number, first: FirstFactor) {
   if ('passwordHash' in first) return users.lockIfUnchanged(userId, first.passwordHash);
   if ('tempPasswordHash' in first) return users.consumeTemporaryPassword(userId, first.tempPasswordHash);

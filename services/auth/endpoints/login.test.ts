@@ -85,7 +85,7 @@ test('opens no session for a user who is disabled during the check', async () =>
   expect(login.error?.error).toBe('invalid_credentials');
 });
 
-test('renews a hash only if it is still the checked one', async () => {
+test('replaces a password hash only if it is still the one that the login checked', async () => {
   const { id, passwordHash } = (await auth.stores.users.findByEmail('ann@example.com'))!;
   await auth.stores.users.replacePasswordHash(id, 'another', 'new');
   expect(await hashOf(id)).toBe(passwordHash);

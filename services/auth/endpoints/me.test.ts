@@ -45,8 +45,7 @@ test('refuses a wrong or missing password, and changes nothing', async () => {
   for (const body of [undefined, {}, { current_password: 'a wrong password' }, { code: '123456' }])
     expect(await remove(person, body)).toMatchObject(refused);
   await expectUnchanged(person);
-  const failures = `SELECT FROM auth.audit WHERE user_id = $1 AND event = 'reauthentication_failed'`;
-  expect(await auth.sql(failures, person.id)).toHaveLength(1);
+  expect(await auth.audited(person.id, 'reauthentication_failed')).toHaveLength(1);
 });
 
 test('refuses if the password is changed during the request', async () => {

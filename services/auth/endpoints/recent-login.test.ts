@@ -42,8 +42,7 @@ test('guesses of the password are limited as those of a login', async () => {
     expect((await reauthenticate(thief.token, `guess ${guess}`)).error?.error).toBe('invalid_credentials');
   // The thief is in the network of a known session, so its guesses are checked; their reply does not say so.
   expect((await reauthenticate(thief.token, 'guess')).error?.error).toBe('rate_limited');
-  const failures = `SELECT FROM auth.audit WHERE user_id = $1 AND event = 'reauthentication_failed'`;
-  expect(await auth.sql(failures, thief.id)).toHaveLength(11);
+  expect(await auth.audited(thief.id, 'reauthentication_failed')).toHaveLength(11);
 });
 
 test('end-all-sessions logs everyone out in short transactions, and a new login works', async () => {

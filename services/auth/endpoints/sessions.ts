@@ -10,7 +10,7 @@ import { findCaller, sessionEnded } from '../sessions/caller.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
 import type { Stores } from '../stores.ts';
 
-/** Returns a page of the user's sessions; `current` marks the one of the caller. */
+/** Returns a page of the user's sessions; `current` marks the caller's session. */
 function pageOfSessions(
   sessions: SessionStore,
   userId: number,

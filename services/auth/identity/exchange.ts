@@ -13,9 +13,6 @@ import type { identityCallback, IdentityError, Query } from '@content-platform/c
 import { IdentityFailure } from './failure.ts';
 import type { IdentityLogin } from './stores.ts';
 
-/** The provider's response, as the browser passed it on. */
-export type CallbackResponse = Pick<Query<typeof identityCallback>, 'state' | 'code' | 'iss' | 'error'>;
-
 /** Errors of RFC 6749 §4.1.2.1 and OpenID Connect Core §3.1.2.6 that concern the user. */
 const refusals = /^(access_denied|(login|interaction|consent|account_selection)_required)$/;
 
@@ -71,7 +68,7 @@ export function mergeClaims(idToken: IDToken, userInfo: UserInfoResponse): IDTok
 export async function exchangeCode(
   configuration: Configuration,
   redirectUri: string,
-  response: CallbackResponse,
+  response: Query<typeof identityCallback>,
   login: Pick<IdentityLogin, 'nonce' | 'codeVerifier'>,
 ): Promise<{ idToken: string; claims: IDToken }> {
   checkIssuer(configuration, response.iss);

@@ -8,7 +8,7 @@ import type { IdentitySettings } from './settings.ts';
 export function createIdentity(settings: IdentitySettings, publicUrl: string, logger: Logger) {
   const { name, provider, returnTo } = settings;
   const connection = createProvider(provider);
-  if (provider && returnTo.length === 0) logger.warn('IDENTITY_RETURN_TO is empty: no login can begin');
+  if (provider && returnTo.length === 0) logger.warn('IDENTITY_RETURN_TO is empty: single sign-on fails');
   const gate: Gate = ({ identity }) => {
     if (identity !== name) throw new HttpError('not_found', 'There is no identity provider with this name.');
     if (provider) return;

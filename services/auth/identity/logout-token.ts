@@ -24,16 +24,8 @@ const claims = z
 
 export type LogoutToken = z.infer<typeof claims>;
 
-/** Whether the key set could not be read; any other error is the token's fault. */
-function isUnavailable(error: unknown): boolean {
-  return (
-    error instanceof errors.JWKSTimeout ||
-    error instanceof errors.JWKSInvalid ||
-    !(error instanceof errors.JOSEError) ||
-    // The reply was not 200 or not JSON.
-    error.code === 'ERR_JOSE_GENERIC'
-  );
-}
+/** Error codes of jose if the key set could not be read. The last one: the reply was not 200 or not JSON. */
+const keySetProblems = ['ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID', 'ERR_JOSE_GENERIC'];
 
 /** Checks logout tokens (OpenID Connect Back-Channel Logout 1.0 §2.6). Rejects with IdentityFailure. */
 export function createLogoutTokens(provider: ReturnType<typeof createProvider>, clientId?: string) {
@@ -63,7 +55,8 @@ export function createLogoutTokens(provider: ReturnType<typeof createProvider>, 
         throw new errors.JWTInvalid('the type is not logout+jwt');
       return claims.parse(payload);
     } catch (error) {
-      const isBad = error instanceof z.ZodError || !isUnavailable(error);
+      const isRefused = error instanceof errors.JOSEError && !keySetProblems.includes(error.code);
+      const isBad = isRefused || error instanceof z.ZodError;
       throw new IdentityFailure(isBad ? 'identity_token_invalid' : 'identity_unavailable', error);
     }
   };

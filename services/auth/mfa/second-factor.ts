@@ -65,8 +65,8 @@ export async function acceptProof(
 }
 
 /**
- * Time in ms for which wrong codes from all networks together, and from a known one, count. A code has only six digits,
- * and three are valid at a time: 100 guesses in the 15 min of passwords would be too many.
+ * Time in ms for which a wrong code counts in two limits: of all networks together, and of a known network. A code has
+ * six digits and three codes are valid at a time, so 100 guesses in 15 min, as for passwords, would be too many.
  */
 const guessWindowMs = 86_400_000;
 

@@ -33,7 +33,7 @@ export interface DueMail {
   hasNoPassword: boolean;
 }
 
-/** Must equal the expression of the index session_of_network: a user may have millions of ended sessions. */
+/** Must equal the expression of the index session_of_network, or PostgreSQL reads all sessions of a user: millions. */
 const networkOf = (row: string) =>
   `network(set_masklen(${row}.address, CASE family(${row}.address) WHEN 4 THEN 32 ELSE 64 END))`;
 /** Whether the user has logged in from the network of the request. Ended sessions are stored for 30 days. */

@@ -97,7 +97,7 @@ test('a mail is abandoned when its token expires before another attempt', async 
   expect(await isFinished()).toBe(true);
 });
 
-test('a server that does not reply delays a mail', async () => {
+test('retries a mail after a server that accepts the connection but does not reply', async () => {
   const silent = await startTcpServer();
   await forgot();
   send(silent.port, { waitMs: 1_000 });

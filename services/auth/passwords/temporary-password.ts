@@ -13,9 +13,11 @@ export function makeRandomCode(): string {
   return inGroups(Array.from(randomBytes(length), (byte) => alphabet[byte % alphabet.length]).join(''));
 }
 
-/** Returns a random code as it was made. Users may type capitals, spaces or no dashes. undefined: it is not a code. */
+/** Returns a code as it was made, from a typed one: capitals, full width, spaces, no dashes. undefined: not a code. */
 export function normalizeCode(typed: string): string | undefined {
-  const characters = typed.toLowerCase().replace(/[\s-]/g, '');
+  // A Turkish keyboard makes İ from i: an I with a mark.
+  const lower = typed.normalize('NFKD').toLowerCase();
+  const characters = lower.replace(/[\s\p{M}\p{Pd}]/gu, '');
   return form.test(characters) ? inGroups(characters) : undefined;
 }
 

@@ -216,7 +216,7 @@ export function createSessionStore(query: Database['query']) {
 
     /**
      * Deletes all refresh tokens and the ended sessions in batches. There may be millions, too many for the statement
-     * that deletes the user. Locks the live sessions first: a refresh locks in this order too.
+     * that deletes the user. Locks the live sessions before the tokens, as a refresh does, so that neither deadlocks.
      */
     async deleteTokensAndEnded(userId: number): Promise<void> {
       const live = 'SELECT FROM auth.session WHERE user_id = $1 AND ended_at IS NULL FOR UPDATE';
@@ -254,8 +254,8 @@ export function createSessionStore(query: Database['query']) {
     async deleteExpired(): Promise<void> {
       const replaced = `replaced_at < now() - interval '1 day' AND ${deletable}`;
       await deleteExpired(query, 'delete_replaced_tokens', 'auth.refresh_token', replaced);
-      // For 1,000 sessions at a time: a month after `endAllUsers`, a search in millions takes too long. Tokens
-      // first: a session can have thousands, which its deletion would otherwise delete in one statement.
+      // Handles 1,000 sessions at a time: a month after `endAllUsers`, a search in millions takes too long. Deletes
+      // their tokens first: a session can have thousands, and deleting it would delete all of them in one statement.
       const oldest = `SELECT id FROM auth.session WHERE ${overSince} < now() - make_interval(days => $1)
                       ORDER BY ${overSince} LIMIT 1000`;
       const tokens = `session_id IN (${oldest})`;

@@ -72,7 +72,7 @@ export async function startAuth({
   const service = await openAuthService();
   const { database, logger, metrics } = service;
   const stores = createAuthDatabase(database);
-  const accounts = { ...stores, passwords: createPasswords(), close: async () => {} };
+  const accounts = { ...stores, passwords: createPasswords() };
   const keys = await loadSigningKeys(stores, keySecret, logger);
   const refreshSecret = await loadSecret(stores.secrets, 'refresh_token', keySecret);
   const totpKey = await loadSecret(stores.secrets, 'totp', keySecret);
@@ -135,8 +135,11 @@ export async function startAuth({
     },
     /** The number of failed logins that were delayed to the common duration. */
     equalized: () => equalized,
-    sql: async <Row extends object = Record<string, unknown>>(text: string, ...values: unknown[]) =>
-      (await database.query<Row>('test', text, values)).rows,
+    /** Returns the audit entries of the user with this event, newest first, without ids and times. */
+    async audited(userId: number, event: contract.AuditEvent) {
+      const entries = await stores.audit.list({ userId, event }, undefined, 100);
+      return entries.map(({ actor, address, details }) => ({ actor, address, details }));
+    },
     /** Makes the logins of all sessions of the user 16 minutes old. */
     ageLogins: (userId: number) =>
       database.query(

@@ -40,7 +40,7 @@ interface Attempt {
   address: string;
   /** Returns whether the account has a live session or recent token from this network (CIDR). Called during a wait. */
   isKnown(network: string): Promise<boolean>;
-  /** For codes: time in ms for which failures from all networks together, and from a known one, count. */
+  /** For codes: time in ms for which a failure counts in the limits of all networks together and of a known network. */
   windowMs?: number;
 }
 

@@ -28,6 +28,9 @@ export async function openTestService(
     logger,
     log,
     metrics,
+    /** Runs a statement as the owner of the database, and returns its rows. */
+    sql: async <Row extends object = Record<string, unknown>>(text: string, ...values: unknown[]) =>
+      (await database.query<Row>('test', text, values)).rows,
     async close(): Promise<void> {
       await database.close();
       await testDatabase.drop();

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ErrorEnvelope } from '@content-platform/contract';
+import { endpointsWith, type ErrorEnvelope } from '@content-platform/contract';
 import { startHttpServer } from '../../../test/support/http-server.ts';
 import { HttpError } from '../http-error.ts';
 import { createLogger } from '../logger.ts';
@@ -7,15 +7,13 @@ import { createMetrics } from '../metrics.ts';
 import { createService, type Route } from '../service.ts';
 import type { Caller } from '../tokens.ts';
 
-/** The common fields of a test's endpoints: public, with GET. */
-export const publicGet = {
-  method: 'GET',
+/** Defines a public endpoint that returns any JSON. */
+export const define = endpointsWith({
   service: 'auth',
   access: 'public',
-  rateLimit: { requests: 1, seconds: 1 },
   summary: '',
   responses: { 200: { description: '', schema: z.unknown() } },
-} as const;
+});
 
 const callers: Record<string, Caller> = {
   person: { kind: 'user', id: 1, sessionId: 's', mustChangePassword: false, scopes: new Set() },

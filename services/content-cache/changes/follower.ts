@@ -49,7 +49,7 @@ const requester = { source: 'watch', requestedBy: 'content-cache' } as const;
  * process compares at a time. Its position is in PostgreSQL, so no change is skipped when processes stop. The returned
  * function stops this, and resolves when the running check has ended.
  */
-export function followChanges(options: ChangeFollowerOptions): () => Promise<void> {
+export function clearUnannouncedChanges(options: ChangeFollowerOptions): () => Promise<void> {
   const { database, cache, invalidator, missed, logger } = options;
   const { intervalMs, settleMs } = options.timing ?? { intervalMs: 250, settleMs: 1_000 };
   /** The changes that were not yet compared, the oldest first. */

@@ -9,7 +9,7 @@ import { startTestStores } from './test-stores.ts';
 /** Minimum number of writes, of rollbacks and of deletions. */
 const minEach = 10;
 
-export interface ChangeRaceOptions {
+interface ChangeRaceOptions {
   clients: number;
   writers: number;
   /** Records of each model, so that writers meet. */

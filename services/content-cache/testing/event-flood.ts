@@ -8,12 +8,12 @@ import { unprocessableEvent } from './unprocessable-events.ts';
 import type { TestStores } from './test-stores.ts';
 
 /** A record: with its own event, or a hot record that many events announce. */
-export interface ChangedRecord {
+interface ChangedRecord {
   model: Model;
   id: number;
   isHot: boolean;
 }
-export type FloodEvent = ChangedRecord | { class: FailedJobClass; value: Buffer | null };
+type FloodEvent = ChangedRecord | { class: FailedJobClass; value: Buffer | null };
 
 /** An event that the broker has accepted, and the version of its change. */
 export interface Announced extends ChangedRecord {

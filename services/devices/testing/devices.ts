@@ -3,11 +3,5 @@ import { createDeviceStore } from '../device-store.ts';
 
 export async function openDevices() {
   const service = await openTestService('devices');
-  const { database } = service;
-  return {
-    ...service,
-    devices: createDeviceStore(database),
-    sql: <Row extends object>(text: string, values: unknown[] = []) =>
-      database.query<Row & Record<string, unknown>>('test', text, values).then(({ rows }) => rows),
-  };
+  return { ...service, devices: createDeviceStore(service.database) };
 }

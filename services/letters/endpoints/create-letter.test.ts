@@ -22,7 +22,7 @@ afterEach(async () => {
 const count = async () => (await letters.database.query('test', 'SELECT FROM letters.letter')).rowCount;
 const key = { 'Idempotency-Key': 'a-key' };
 
-test('refuses an unknown user, and the key can be used again', async () => {
+test('refuses an unknown user, and accepts the same Idempotency-Key afterwards', async () => {
   const refused = await letters.create({ user_id: 3 }, key);
   expect(refused.error).toMatchObject({
     error: 'validation_failed',

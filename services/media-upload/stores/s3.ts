@@ -95,7 +95,7 @@ export function createS3Store(settings: S3Settings): Store {
       try {
         const command = new GetObjectCommand({ Bucket, Key, Range });
         const { Body } = await client.send(command, signal ? { abortSignal: signal } : {});
-        // A client that reads slowly pauses the reply of S3.
+        // Longer than `socketTimeout`, because a client that reads slowly pauses the reply of S3.
         (Body as IncomingMessage).socket.setTimeout(longestPauseMs);
         return Body as Readable;
       } catch (error) {

@@ -12,7 +12,7 @@ export interface StoredFile {
 
 /** Stores files. We generate the keys, which contain letters, digits and dashes. */
 export interface Store {
-  /** The store's name in the rows of its files. */
+  /** The store's name. Each row of media.file has the name of the store with its files. */
   readonly name: string;
   /** Stores the file at `path` under `key`, and may move it. Once the promise resolves, the file survives a crash. */
   put(key: string, path: string): Promise<void>;

@@ -50,13 +50,8 @@ export function createAuthClient(url: string) {
       }
       if (answer.error) throw failure(answer.status, answer.error, answer.headers);
       const { token: accessToken, refresh_token: refreshToken, expires_in, ...rest } = answer.body;
-      const lifetimeMs = expires_in * 1_000;
-      return {
-        accessToken,
-        refreshToken,
-        lifetimeMs,
-        mustChangePassword: rest.must_change_password === true,
-      };
+      const mustChangePassword = rest.must_change_password === true;
+      return { accessToken, refreshToken, lifetimeMs: expires_in * 1_000, mustChangePassword };
     },
 
     /** Returns new tokens; undefined: the session has ended. Throws 503. */

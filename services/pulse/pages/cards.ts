@@ -117,12 +117,8 @@ export function cacheCard({ cache }: PulseReport): Html {
   const room = limit === null ? 'without a limit' : `of ${formatBytes(limit)}`;
   const memory = used === null ? '' : `Redis uses ${formatBytes(used)} ${room}.`;
   const note = `Reads of the last 5 minutes, and changes of the last hour that were not announced. ${memory}`;
-  return card(
-    'cache',
-    'Cache by model',
-    note,
-    table('cache', [...textColumns('Model'), ...figures], rows, ''),
-  );
+  const columns = [...textColumns('Model'), ...figures];
+  return card('cache', 'Cache by model', note, table('cache', columns, rows, ''));
 }
 
 export function processesCard({ processes }: PulseReport): Html {

@@ -16,6 +16,7 @@ export function signInPage(problem?: string, email = '', fromElsewhere = false):
         value="${email}"
         aria-describedby="problem"
         inputmode="email"
+        autocapitalize="none"
         autocorrect="off"
         autocomplete="username"
         required

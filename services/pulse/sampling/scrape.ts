@@ -26,8 +26,13 @@ export async function processesAt(base: string): Promise<string[]> {
   return addresses.length > 0 ? addresses : [url.origin];
 }
 
-/** Reads the body as text. Throws if it is longer than `maxBytes`. */
-async function bodyOf(response: Response): Promise<string> {
+/**
+ * Reads JSON from a process. Throws if the reply is longer than `maxBytes`. Each call has a time limit of its own: while a
+ * store hangs, each of /metrics and /health/ready takes a second.
+ */
+async function readJson(url: string): Promise<unknown> {
+  const headers = { Accept: 'application/json' };
+  const response = await fetch(url, { headers, redirect: 'error', signal: AbortSignal.timeout(timeoutMs) });
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
@@ -35,7 +40,7 @@ async function bodyOf(response: Response): Promise<string> {
     if (bytes > maxBytes) throw new Error(`more than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString();
+  return JSON.parse(Buffer.concat(chunks).toString());
 }
 
 const isSeries = (one: Partial<Family['values'][number]> | null) =>
@@ -54,21 +59,13 @@ const storeOfGauge = { failed_jobs_open: 'postgres', cache_memory_bytes: 'redis'
 
 /** Returns the states of a process's dependencies by name. */
 async function checksOf(address: string): Promise<Record<string, string> | undefined> {
-  // A time limit of its own, beside that of /metrics: while a store hangs, each of the two replies takes a second.
-  const signal = AbortSignal.timeout(timeoutMs);
-  const response = await fetch(`${address}/health/ready`, { redirect: 'error', signal });
-  return (JSON.parse(await bodyOf(response)) as { checks?: Record<string, string> }).checks;
+  return ((await readJson(`${address}/health/ready`)) as { checks?: Record<string, string> }).checks;
 }
 
 /** Scrapes a process; undefined: it is down or not of the platform. */
 export async function scrape(address: string): Promise<Scrape | undefined> {
   try {
-    const response = await fetch(`${address}/metrics`, {
-      headers: { Accept: 'application/json' },
-      redirect: 'error',
-      signal: AbortSignal.timeout(timeoutMs),
-    });
-    const families = JSON.parse(await bodyOf(response)) as Family[];
+    const families = (await readJson(`${address}/metrics`)) as Family[];
     // A malformed reply must not stop the round of all other processes.
     if (!families.every(isFamily)) return undefined;
     const values = new Map(families.map((family) => [family.name, family.values]));

@@ -10,7 +10,7 @@ import { connections, type Job, type Seen } from '../gateway/job.ts';
 import { startHelper, startLoad, stopAll } from '../gateway/processes.ts';
 import { inRotatingOrder } from '../rotating-order.ts';
 import { isReady, startGateway } from '../own-services.ts';
-import { redisVersion } from '../figures.ts';
+import { redisVersion, scale } from '../figures.ts';
 import { startStores } from '../stores.ts';
 import { conclude } from '../verdict.ts';
 import { caches, waysToClear, type CandidateContext, type Candidate, type WayToClear } from './candidates.ts';
@@ -19,8 +19,6 @@ import { judge, type CacheResult, type ClearResult } from './goals.ts';
 import { connectTo, measureHits, race, readers, storm, type Service } from './reads.ts';
 import { openRecords } from './records.ts';
 
-/** Scales the workload; BENCH_SCALE=0.1 is a trial run. */
-const scale = Number(process.env['BENCH_SCALE'] ?? 1);
 const some = (count: number): number => Math.max(1, Math.round(count * scale));
 const rounds = Math.max(2, some(5));
 const warmUp = some(20_000);

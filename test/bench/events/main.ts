@@ -2,7 +2,7 @@
 // clear, and the duration of a clear-model call, on real Kafka, Redis and PostgreSQL. The load runs on the same
 // machine; the results state whose CPU it used.
 import { stopAll } from '../gateway/processes.ts';
-import { redisVersion } from '../figures.ts';
+import { redisVersion, scale } from '../figures.ts';
 import { startStores } from '../stores.ts';
 import { conclude } from '../verdict.ts';
 import { measureBare, measureCalls, measureEvents } from './delay.ts';
@@ -11,8 +11,6 @@ import { prepare, type EventsContext, type UnmanagedKeys } from './context.ts';
 import { addOthers } from './records.ts';
 import { measureThroughput } from './throughput.ts';
 
-/** Scales the workload; BENCH_SCALE=0.1 is a trial run. */
-const scale = Number(process.env['BENCH_SCALE'] ?? 1);
 /** Number of events that wait when the consumer starts. */
 const waiting: Record<UnmanagedKeys, number> = { none: 200_000 * scale, sweep: 20_000 * scale };
 const others = 10_000;

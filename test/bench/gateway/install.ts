@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../../deploy/local/config.ts';
 import { Problem } from '../../../deploy/local/problem.ts';
@@ -20,11 +20,7 @@ export async function installPeers(): Promise<void> {
   const folder = join(ROOT, peersFolder);
   const wanted = readFileSync(join(folder, 'package-lock.json'), 'utf8');
   const note = join(folder, 'node_modules', '.installed');
-  try {
-    if (readFileSync(note, 'utf8') === wanted) return;
-  } catch {
-    // Not installed yet.
-  }
+  if (existsSync(note) && readFileSync(note, 'utf8') === wanted) return;
   console.log('Installing the alternatives (npm ci)');
   const { code, output } = await runCommand('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
     cwd: folder,

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DOWNLOADS } from '../../../deploy/local/config.ts';
 import { Problem } from '../../../deploy/local/problem.ts';
@@ -31,11 +31,7 @@ export async function installSchemathesis(): Promise<string> {
   const wanted = requirements();
   const note = join(installFolder, '.installed');
   const programs = join(installFolder, 'bin');
-  try {
-    if (readFileSync(note, 'utf8') === wanted) return programs;
-  } catch {
-    // not installed yet
-  }
+  if (existsSync(note) && readFileSync(note, 'utf8') === wanted) return programs;
   await run(await findPython(), ['-m', 'venv', '--clear', installFolder]);
   await run(join(programs, 'pip'), ['install', '--quiet', '--no-deps', '-r', requirementsFile]);
   writeFileSync(note, wanted);

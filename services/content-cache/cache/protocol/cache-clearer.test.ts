@@ -78,7 +78,7 @@ test('deletes exactly the keys of a model', async () => {
   expect(await cache.clearPattern('webform')).toBe(0);
 });
 
-test('clears leases with their model, so that their holders cannot fill', async () => {
+test('clearing a model deletes its leases, so that readers with a lease cannot fill', async () => {
   await cache.read('webform', 12, 'full', async () => {
     expect(await cache.clearPattern('webform')).toBe(0);
     return { version: 1, payload: '{}' };

@@ -70,7 +70,7 @@ export function createFillWaiters(
     group.waiters.unshift(...patient);
   }
 
-  /** Waits for another reader's fill, little longer than `limitMs`. Rejects with the CacheError of a failed READ. */
+  /** Waits for another reader's fill, slightly over `limitMs` at most. Rejects with the CacheError of a failed READ. */
   return function wait(key: string, view: View): Promise<WaitReply> {
     const waiter: Waiter = { since: performance.now(), reply: Promise.withResolvers() };
     const name = `${key}:${view}`;

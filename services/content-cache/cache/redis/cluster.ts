@@ -41,7 +41,7 @@ export function createClusterConnection(
   { nodes: seeds, access }: Extract<RedisAddress, { form: 'cluster' }>,
   options: CacheConnectionOptions,
 ): CacheConnection {
-  // TLS certificates hold names.
+  // With TLS, connects by host name, because certificates contain names.
   const byName = access.tls !== undefined;
   /** By `host:port`: the primaries of the map. */
   const members = new Map<string, Primary>();

@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import type { Request } from 'express';
 import fc from 'fast-check';
 import type { GatewayRequest, GatewayResponse } from '../request-context.ts';
-import { checkTarget, createClientAddress, createHeadCheck } from './head.ts';
+import { checkTarget, createClientAddress, createHeadCheck } from './request-head.ts';
 
 const words = (text: string) => text.trim().split(/\s+/);
 

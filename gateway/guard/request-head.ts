@@ -163,7 +163,7 @@ export function createClientAddress(trustedProxies: readonly string[]): Step {
     const hops = forwardedFor.split(',');
     let client = peer;
     while (isTrusted(client)) {
-      // Some proxies append the port.
+      // Some proxies append the client's port to the address.
       const hop = parse((hops.pop() ?? '').trim().replace(/^\[(.*)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2'));
       if (!hop) break;
       client = hop;

@@ -4,16 +4,16 @@ import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../../test/support/wait.ts';
-import { createRestingConnections } from './load-shedding.ts';
+import { createPausedConnections } from './load-shedding.ts';
 
 /** The number of requests for which the queue has room. */
 let room: number;
 let server: Server;
 let client: Socket;
-/** For each request, isLate() (it waited unread until the end of a rest), and the port of its client. */
+/** For each request, isLate() (it waited unread until the end of a pause), and the port of its client. */
 let lateness: boolean[];
 let ports: number[];
-let connections: ReturnType<typeof createRestingConnections>;
+let connections: ReturnType<typeof createPausedConnections>;
 
 const request = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
@@ -21,7 +21,7 @@ beforeEach(async () => {
   room = 0;
   lateness = [];
   ports = [];
-  connections = createRestingConnections(() => room);
+  connections = createPausedConnections(() => room);
   // A server that refuses every request.
   server = createServer((incoming, response) => {
     lateness.push(connections.isLate(incoming.socket));
@@ -40,28 +40,28 @@ afterEach(() => {
   server.close();
 });
 
-test('reads a request that was sent during a rest after the rest, and marks it as late', async () => {
+test('reads a request that was sent during a pause after the pause, and marks it as late', async () => {
   client.write(request);
   await until('it is read', () => lateness.length === 2);
   expect(lateness).toEqual([false, true]);
 });
 
-test('reads a connection before the end of its rest if the queue has room', async () => {
+test('reads a connection before the end of its pause if the queue has room', async () => {
   client.write(request);
-  await until('it rests again', () => lateness.length === 2);
+  await until('it is paused again', () => lateness.length === 2);
   client.write(request);
   room = 1;
-  await until('it is read before its rest is over', () => lateness[2] === false);
+  await until('it is read before its pause is over', () => lateness[2] === false);
 });
 
 test('with little room, the connection that was refused last is read first', async () => {
   const other = connect((server.address() as AddressInfo).port, '127.0.0.1');
   client.write(request);
-  await until('the first rests again', () => lateness.length === 2);
+  await until('the first is paused again', () => lateness.length === 2);
   other.write(request);
   await once(other, 'data');
   other.write(request);
-  await until('both rest', () => lateness.length === 4);
+  await until('both are paused', () => lateness.length === 4);
   for (const socket of [client, other]) socket.write(request);
   room = 1;
   await until('both are read', () => ports.length === 6);
@@ -69,7 +69,7 @@ test('with little room, the connection that was refused last is read first', asy
   other.destroy();
 });
 
-test('does not mark a request as late that was sent after the rest', async () => {
+test('does not mark a request as late that was sent after the pause', async () => {
   room = 1;
   // Longer than the pause between two checks.
   await sleep(100);
