@@ -4,6 +4,7 @@ import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { tokenOf } from '../support/accounts.ts';
 import { startAlertmanager } from '../support/alertmanager.ts';
+import { withDatabase } from '../support/connections.ts';
 import { newPushToken } from '../support/devices.ts';
 import { startGatewayRace } from '../support/gateway-race.ts';
 import { fileOf, newImage } from '../support/media.ts';
@@ -37,6 +38,9 @@ const webhook = useStarted(startWebhook);
 const alertmanager = useStarted(() => startAlertmanager({ webhook: webhook.url }), 300_000);
 useStarted(() => startPrometheus(alertmanager.address, { isQuick: false }), 300_000);
 
+/** The statements that were over SLOW_QUERY_MS most often. */
+const slowest = `SELECT service, statement, date_trunc('minute', max(at)) AS last, count(*)::int AS count,
+  max(duration_ms)::int AS longest_ms FROM logs.slow_query GROUP BY 1, 2 ORDER BY 4 DESC LIMIT 10`;
 /** The share of requests that may fail: the target is 99.9 %. */
 const budget = 0.001;
 /** Alerts that are allowed if more requests failed. */
@@ -147,6 +151,8 @@ test(
     const heapsBefore = await heaps();
     await suffer(faultsAround, 1);
     const told = Object.keys(webhook.notified());
+    // The causes of the alert SlowQueries.
+    const { rows: slowQueries } = await withDatabase(stack().logs, (logs) => logs.query(slowest));
     const done = await work.stop();
     const { announced, ...figures } = await race.stop();
     const unprocessed = () => {
@@ -185,6 +191,7 @@ test(
       seen: { ...seen, events: announced.length, lostEvents },
       done,
       told,
+      slowQueries,
       due,
       poison,
       faults,
