@@ -112,7 +112,7 @@ write('auth', 'service-secrets', pairs.join(','));
 const contentServerUrl = `postgres://content_server:${contentServer}@postgres:5432/platform`;
 ensureSecret('content-server', 'database-url', contentServerUrl);
 for (const user of ['content-cache', 'content-server'])
-  ensureSecret(user, 'kafka-password', ensureSecret('kafka', `${user}-password`, random()));
+  write('kafka', `${user}-password`, ensureSecret(user, 'kafka-password', random()));
 ensureSecret('auth', 'key-secret', random());
 ensureSecret('grafana', 'admin-password', random());
 ensureSecret('grafana', 'logs-database-password', grafana);

@@ -3,7 +3,8 @@ import { expect, test } from '@jest/globals';
 import { createTerminal } from './terminal.ts';
 
 test('marks the failed step, but not the steps that it aborted', async () => {
-  const out = new PassThrough();
+  process.env['TERM'] = 'dumb'; // Such a terminal understands no escape sequences.
+  const out = Object.assign(new PassThrough(), { isTTY: true });
   const terminal = createTerminal(out as unknown as NodeJS.WriteStream);
   const controller = new AbortController();
   const { signal } = controller;

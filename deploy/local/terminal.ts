@@ -1,3 +1,4 @@
+import { environmentWith } from './config.ts';
 import { Stopped } from './problem.ts';
 
 /** Sets the text behind a step's name: its progress, and finally its result. */
@@ -24,12 +25,13 @@ export function createTerminal(out: NodeJS.WriteStream = process.stdout) {
   const running = new Set<Step>();
   let timer: NodeJS.Timeout | undefined;
 
-  const clear = (): void => void (out.isTTY && out.write('\r\u001B[K'));
+  const isLive = out.isTTY && environmentWith({})['TERM'] !== 'dumb';
+  const clear = (): void => void (isLive && out.write('\r\u001B[K'));
   const live = (step: Step): string =>
     `${step.name} ${Math.floor((Date.now() - step.start) / 1000)} s${step.detail && ` ${step.detail}`}`;
   const draw = (): void => {
     const long = [...running].filter((step) => Date.now() - step.start > quietMs);
-    if (out.isTTY) {
+    if (isLive) {
       const text = long.map(live).join(' · ');
       out.write(`\r\u001B[K${text && `… ${text}`.slice(0, (out.columns || 80) - 1)}`);
       return;

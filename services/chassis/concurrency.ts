@@ -9,14 +9,14 @@ export type Semaphore = ReturnType<typeof createSemaphore>;
 /** Creates `max` slots, for which at most `maxWaiting` calls may wait. */
 export function createSemaphore(max: number, maxWaiting = Infinity) {
   let taken = 0;
-  const waiting = new Set<(release: Release) => void>();
+  const waiting: ((release: Release) => void)[] = [];
 
   function createRelease(): Release {
     let held = true;
     return () => {
       if (!held) return;
       held = false;
-      const [next] = waiting;
+      const next = waiting.shift();
       // The slot passes directly to the next waiting call, so that a later call cannot overtake it.
       if (next) next(createRelease());
       else taken -= 1;
@@ -33,15 +33,14 @@ export function createSemaphore(max: number, maxWaiting = Infinity) {
   function queue(signal?: AbortSignal): Promise<Release> {
     return new Promise((resolve, reject) => {
       const enter = (release: Release) => {
-        waiting.delete(enter);
         signal?.removeEventListener('abort', leave);
         resolve(release);
       };
       const leave = () => {
-        waiting.delete(enter);
+        waiting.splice(waiting.indexOf(enter), 1);
         reject(signal!.reason as Error);
       };
-      waiting.add(enter);
+      waiting.push(enter);
       signal?.addEventListener('abort', leave, { once: true });
     });
   }
@@ -51,7 +50,7 @@ export function createSemaphore(max: number, maxWaiting = Infinity) {
     signal?.throwIfAborted();
     const release = tryAcquire();
     if (release) return release;
-    if (waiting.size >= maxWaiting) throw unavailable('The server is overloaded. Retry later.');
+    if (waiting.length >= maxWaiting) throw unavailable('The server is overloaded. Retry later.');
     return queue(signal);
   }
 

@@ -1,11 +1,11 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { cacheInvalidation, modelChanged, recordChanged } from './events.ts';
+import { schemaOf } from './openapi.ts';
 import { release } from './release.ts';
 
 type Json = Record<string, unknown>;
 
 function message(name: string, title: string, schema: z.ZodType, example: Json): Json {
-  const { $schema: _, ...payload } = z.toJSONSchema(schema, { io: 'input' }) as Json;
   return {
     name,
     title,
@@ -19,7 +19,7 @@ function message(name: string, title: string, schema: z.ZodType, example: Json):
         },
       },
     },
-    payload,
+    payload: schemaOf(schema, 'input'),
     bindings: { kafka: { key: { type: 'string', description: cacheInvalidation.key } } },
     examples: [{ name: 'typical', payload: example }],
   };

@@ -102,8 +102,8 @@ describe('OpenAPI schemas', () => {
   // oxlint-disable-next-line typescript/no-explicit-any
   const operations = Object.values<any>(paths).flatMap((path) => Object.values<any>(path));
 
-  test('declares patterns without \\p{…}, which Python and Spectral do not support', () =>
-    expect(JSON.stringify(paths)).not.toContain('\\p{'));
+  test('declares no patterns of times, and none with \\p{…}, which Python and Spectral do not support', () =>
+    expect(JSON.stringify(paths)).not.toMatch(/\\p\{|"date-time","pattern"/));
 
   test('shows the example of each JSON body and JSON reply', () => {
     for (const { operationId, requestBody, responses } of operations) {
@@ -126,9 +126,7 @@ describe('OpenAPI schemas', () => {
   test('declares the characters that strings must not contain', () => {
     const { schema } = paths['/api/login'].post.requestBody.content['application/json'];
     expect('a\0').not.toMatch(new RegExp(schema.properties.password.pattern));
-    const { search } = Object.fromEntries(
-      paths['/api/admin/users'].get.parameters.map((one: { name: string }) => [one.name, one]),
-    );
+    const [search] = paths['/api/admin/users'].get.parameters;
     expect('\n').not.toMatch(new RegExp(search.schema.pattern, 'u'));
     const name =
       paths['/api/admin/users'].post.requestBody.content['application/json'].schema.properties.name;
@@ -143,8 +141,10 @@ describe('OpenAPI schemas', () => {
     expect(responses[201].content['application/json'].schema).not.toHaveProperty('additionalProperties');
     const { content } = paths['/api/media/{id}/{variant}'].get.responses[200];
     expect(content['image/webp'].schema.format).toBe('binary');
+    const { schema } = paths['/api/media/{id}'].get.responses[200].content['application/json'];
+    expect(schema.properties.width).toMatchObject({ type: ['integer', 'null'], format: 'int64' });
     const upload = paths['/api/upload'].post.requestBody.content['multipart/form-data'];
-    expect(upload.encoding.file.contentType).toContain('image/avif');
+    expect(upload).not.toHaveProperty('encoding'); // Kotlin clients would send the list as the part's type.
   });
 
   test('declares required request headers and their patterns', () => {
@@ -185,9 +185,7 @@ describe('AsyncAPI', () => {
         expect(payload.required.filter((name: string) => !(name in example.payload))).toEqual([]);
       }
     }
-    expect(channels.cacheInvalidation).toMatchObject({
-      address: cacheInvalidation.topic,
-      bindings: { kafka: { partitions: cacheInvalidation.partitions } },
-    });
+    expect(channels.cacheInvalidation.address).toBe(cacheInvalidation.topic);
+    expect(components.messages.recordChanged.payload.properties.id.format).toBe('int64');
   });
 });

@@ -49,8 +49,6 @@ export interface RequestBody {
   schema: z.ZodType;
   /** The body may be absent; the handler then gets undefined. */
   optional?: true;
-  /** Media types of each file field in a multipart body. Documentation only: the service detects the type from the bytes. */
-  files?: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface RequestHeader {

@@ -51,7 +51,6 @@ export const upload = define('upload', 'POST', '/api/upload', {
     kinds: ['multipart'],
     maxBytes: maxUploadBytes + formBytes,
     schema: z.strictObject({ file: z.file() }),
-    files: { file: ['image/jpeg', 'image/png', 'image/webp', 'image/avif', 'image/gif', 'application/pdf'] },
   },
   responses: {
     200: { description: 'The user has already uploaded this file; returns the existing file.', schema: file },

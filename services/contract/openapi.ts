@@ -15,13 +15,21 @@ import { serviceOf, services } from './services.ts';
 
 type Json = Record<string, unknown>;
 
-function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
+export function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
     io,
     override({ jsonSchema: made }) {
       // Otherwise generated clients use 32 bits, and refuse replies with a field that a later release adds.
       if (made.type === 'integer' && made.maximum! > 2 ** 31) made.format = 'int64';
+      // Generated clients parse a time first, and then fail when they match the object against a pattern.
+      if (made.format === 'date-time') delete made.pattern;
       if (io === 'output' && made.additionalProperties === false) delete made.additionalProperties;
+      // Swift's and NSwag's generators read null in a list of types, but not in anyOf.
+      const [one, other] = made.anyOf ?? [];
+      if (other?.type === 'null' && !one!.enum) {
+        delete made.anyOf;
+        Object.assign(made, { ...one, ...made, type: [one!.type, 'null'] });
+      }
     },
   }) as Json;
   return json;
@@ -125,14 +133,8 @@ function responses(endpoint: Endpoint, example: Example | undefined): Json {
   return all;
 }
 
-/** Returns the `encoding` of a multipart body: the media types of each file field. */
-function encoding({ files = {} }: RequestBody): Json {
-  const types = Object.entries(files).map(([field, kinds]) => [field, { contentType: kinds.join(', ') }]);
-  return types.length > 0 ? { encoding: Object.fromEntries(types) } : {};
-}
-
 function requestBody(body: RequestBody, example: unknown): Json {
-  const content = { schema: schemaOf(body.schema, 'input'), ...encoding(body), example };
+  const content = { schema: schemaOf(body.schema, 'input'), example };
   return {
     required: !body.optional,
     content: Object.fromEntries(body.kinds.map((kind) => [mediaTypes[kind], content])),

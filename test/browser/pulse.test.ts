@@ -152,6 +152,8 @@ describe('the page', () => {
     await page.route('**/pulse', (route) => route.fulfill({ status: 300 })); // No error in the console.
     await page.waitForSelector('#stale');
     expect(await page.title()).toBe('outdated – Pulse');
+    await page.click('#pause');
+    await until('it is paused', async () => (await page.title()) === 'paused – Pulse');
   });
 
   test('works and refreshes without scripts', async () => {

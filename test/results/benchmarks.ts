@@ -223,7 +223,7 @@ export const benchmarks: Section[] = [
     title: 'Invalidation',
     ...bench('events'),
     notes: [
-      'After about 10,000 calls V8 optimises the code of a call, in the gateway and in content-cache at the same time. With its default of four threads the compilers used both cores for 0.3 s, and the p99 of 12,000 calls was 73 to 81 ms. With one thread, as all processes have now (`--v8-pool-size=1`), it was 17 ms (2026-11-27).',
+      'After about 10,000 calls V8 optimises the code of a call, in the gateway and in content-cache at the same time. With its default of four threads the compilers used both cores for 0.3 s, and the p99 of 12,000 calls was 73 to 81 ms. With one thread, as all processes have now (`--v8-pool-size=1`), it was 17 ms (2026-11-27). So 12,000 calls come before the measured calls: the figures are those of a process that has run for a while.',
       'With `sweep`, the default, a clear also scans all keys for those of other programs. Redis had 10,000 keys here; see [cache comparison](#cache-comparison) for a million. Clears that wait at the same time share a scan.',
       'Tried without benefit: processes pinned to cores, larger and fixed young generations of the heap, a garbage collector with one thread.',
     ],

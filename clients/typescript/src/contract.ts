@@ -540,6 +540,7 @@ export interface Operations {
           | 'failed_jobs_deleted';
         /** ID of the user that the event is about. */
         user_id: number | null;
+        /** Author: user:<id>, client:<name>, command, or user for an erased person. */
         actor: string | null;
         /** IP address of the client. */
         address: string | null;

@@ -19,8 +19,9 @@ const unreachable = (cause: unknown) => unavailable('Signing in is unavailable. 
 function failure(status: number, error: ErrorEnvelope, headers: Headers): HttpError {
   if (status === 401) return new HttpError('invalid_credentials', error.message);
   if (status === 429) {
-    const retryAfter = { 'Retry-After': headers.get('retry-after') ?? '1' };
-    return new HttpError('rate_limited', error.message, { headers: retryAfter });
+    const seconds = headers.get('retry-after') ?? '1';
+    const message = `Too many failed attempts. Try again in ${seconds} seconds.`;
+    return new HttpError('rate_limited', message, { headers: { 'Retry-After': seconds } });
   }
   return unreachable(error);
 }

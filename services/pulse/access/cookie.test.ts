@@ -27,5 +27,5 @@ test.each([
 ])('accepts a form sent with %j: %s', (headers: Record<string, string>, passes) => {
   const check = () => createOriginCheck('https://api.example.com/')((name) => headers[name]);
   if (passes) expect(check).not.toThrow();
-  else expect(check).toThrow('from another site');
+  else expect(check).toThrow('Use https://api.example.com/pulse only.');
 });

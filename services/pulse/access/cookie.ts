@@ -24,6 +24,6 @@ export function createOriginCheck(publicUrl: string) {
   const { origin } = new URL(publicUrl);
   return (header: (name: string) => string | undefined): void => {
     if (header('origin') === origin || header('sec-fetch-site') === 'same-origin') return;
-    throw new HttpError('other_origin', 'The request came from another site. Open /pulse and try again.');
+    throw new HttpError('other_origin', `The request came from another site. Use ${origin}/pulse only.`);
   };
 }

@@ -2,6 +2,14 @@
 // itself.
 const everyMs = 5_000;
 const withinMs = 10_000;
+// WCAG 2.2.2 requires a way to pause updates.
+const pause = document.getElementById('pause');
+let isPaused = false;
+pause.hidden = false;
+pause.addEventListener('click', () => {
+  isPaused = !isPaused;
+  pause.textContent = isPaused ? 'Resume' : 'Pause';
+});
 
 /** Replaces `part` by `next` and restores the scroll position and the focus. */
 function replacePart(part, next) {
@@ -26,6 +34,10 @@ function show(page) {
 }
 
 async function refresh() {
+  if (isPaused) {
+    document.title = 'paused – Pulse';
+    return setTimeout(refresh, everyMs);
+  }
   const stale = document.getElementById('stale');
   try {
     const response = await fetch(location.href, {

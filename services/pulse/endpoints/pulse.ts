@@ -60,11 +60,8 @@ export function pulseSignOut(context: PulseContext): Handler<typeof contract.pul
   });
 }
 
-export function pulseRetry({
-  viewers,
-  failedJobs,
-  checkOrigin,
-}: PulseContext): Handler<typeof contract.pulseRetry> {
+export function pulseRetry(context: PulseContext): Handler<typeof contract.pulseRetry> {
+  const { viewers, failedJobs, checkOrigin } = context;
   return withPages<typeof contract.pulseRetry>(contract.pulseRetry, async (call) => {
     checkOrigin(call.header);
     const { caller, token } = await viewers(call);

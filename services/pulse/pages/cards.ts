@@ -24,6 +24,7 @@ export function alertsNotice({ alert_receivers: receivers }: PulseReport): Html 
 export function routesCard({ routes }: PulseReport): Html {
   const columns = [...textColumns('Route'), ...numberColumns('95 % within', 'Requests', 'Failed')];
   const rows = routes
+    .toSorted((a, b) => b.failed - a.failed)
     .slice(0, 15)
     .map(({ method, route, p95, requests, failed }) => [
       html`<code>${method} ${route}</code>`,
@@ -32,7 +33,9 @@ export function routesCard({ routes }: PulseReport): Html {
       failed,
     ]);
   const body = table('routes', columns, rows, 'No requests.');
-  return card('routes', 'Routes', 'At the gateway in the last 5 minutes, slowest first.', body);
+  const note =
+    'At the gateway in the last 5 minutes. At most 15 routes: most failures first, then the slowest.';
+  return card('routes', 'Routes', note, body);
 }
 
 function traceLink(id: string, traceId: string | null, jaeger: string | undefined): Content {
@@ -45,7 +48,7 @@ function traceLink(id: string, traceId: string | null, jaeger: string | undefine
 const maxSlowRows = 6;
 const slowColumns = (first: string) => [
   ...textColumns(first),
-  ...numberColumns('Count', 'Slowest', 'Newest'),
+  ...numberColumns('Count', 'Slowest', 'Newest (UTC)'),
   ...textColumns('Trace'),
 ];
 
@@ -64,18 +67,19 @@ export function slowRequestsCard({ slow }: PulseReport, jaeger: string | undefin
       ...slowFigures(group, `request-trace-${index}`, jaeger),
     ]);
   const body = rows ? table('slow-requests', slowColumns('Route'), rows, 'None.') : notAvailable;
-  return card('slow-requests', 'Slow requests', 'From the last hour, newest first.', body);
+  return card('slow-requests', 'Slow requests', `The newest ${maxSlowRows} of the last hour.`, body);
 }
 
 export function slowQueriesCard({ slow }: PulseReport, jaeger: string | undefined): Html {
   const rows = slow?.queries
     .slice(0, maxSlowRows)
     .map((group, index) => [
-      html`<span>${group.service}</span> <code class="statement">${group.statement}</code>`,
+      html`<span>${group.service}</span>
+        <code class="statement" id="statement-${index}" tabindex="0">${group.statement}</code>`,
       ...slowFigures(group, `query-trace-${index}`, jaeger),
     ]);
   const body = rows ? table('slow-queries', slowColumns('Query'), rows, 'None.') : notAvailable;
-  return card('slow-queries', 'Slow queries', 'From the last hour, newest first.', body);
+  return card('slow-queries', 'Slow queries', `The newest ${maxSlowRows} of the last hour.`, body);
 }
 
 /** `mayRetry`: the viewer may see jobs and retry them. */
@@ -96,7 +100,7 @@ export function failedJobsCard({ failed_jobs: jobs }: PulseReport, mayRetry: boo
   const columns = [
     ...textColumns('Class'),
     ...numberColumns('Count'),
-    ...textColumns('First', 'Last', 'Action'),
+    ...textColumns('First (UTC)', 'Last (UTC)', 'Action'),
   ];
   const body = rows ? table('jobs', columns, rows, 'No job is open.') : notAvailable;
   const note = 'Open jobs by class, with the newest job of each class. The button processes that job again.';
@@ -122,7 +126,7 @@ export function cacheCard({ cache }: PulseReport): Html {
 }
 
 export function processesCard({ processes }: PulseReport): Html {
-  const figures = numberColumns('CPU', 'Memory', 'Event loop', 'Started', 'Restarts');
+  const figures = numberColumns('CPU', 'Memory', 'Event loop', 'Started (UTC)', 'Restarts');
   const rows = processes.map((one) => [
     html`${one.service ?? '?'} <span class="note">${one.address.replace('http://', '')}</span>`,
     stateMark(one.up, 'up', 'down'),

@@ -28,6 +28,9 @@ test('names missed and unknown targets in words', () => {
   const [ok] = report.targets;
   expect(show({ report: { ...report, targets: [ok!] } })).toContain('all targets are met');
   expect(show({ report: { ...report, at: null } })).toContain('waiting for the first measurement');
+  const unknown = { cpu: null, memory_bytes: null, event_loop_delay: null, started_at: null, restarts: 0 };
+  const letters = { service: 'letters', address: 'http://127.0.0.1:9084', up: false, ...unknown };
+  expect(show({ report: { ...report, processes: [letters] } })).toContain('down: letters; 1 of 2 missed');
 });
 
 test('shows the note of a target', () => {
@@ -36,9 +39,10 @@ test('shows the note of a target', () => {
   expect(show({ report: { ...report, targets: [{ ...target!, note }] } })).toContain(note);
 });
 
-test('aligns numbers to the right', () => {
+test('aligns numbers to the right, and shows a failing route before faster and slower ones', () => {
   const route = { method: 'GET', route: '/api/me', p95: 0.1, requests: 5, failed: 0 };
-  expect(show({ report: { ...report, routes: [route] } })).toContain('<td class="figure">5</td>');
+  const routes = [...Array.from({ length: 20 }, () => route), { ...route, route: '/api/letters', failed: 7 }];
+  expect(show({ report: { ...report, routes } })).toMatch(/api\/letters<.*<td class="figure">7<\/td>/s);
 });
 
 test('shows links only if their URLs are configured', () => {

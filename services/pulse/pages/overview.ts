@@ -1,15 +1,7 @@
 import type { PulseReport } from '@content-platform/contract';
 import type { Outcome } from '../failed-jobs.ts';
 import type { Sample } from '../sampling/sampler.ts';
-import {
-  alertsNotice,
-  cacheCard,
-  failedJobsCard,
-  processesCard,
-  routesCard,
-  slowQueriesCard,
-  slowRequestsCard,
-} from './cards.ts';
+import * as cards from './cards.ts';
 import { html, type Html } from './html.ts';
 import { layout } from './layout.ts';
 import { timeOfDay, stateMark } from './parts.ts';
@@ -38,21 +30,24 @@ const outcomes: Record<Outcome, string> = {
 
 export function overviewPage({ report, samples, links, mayRetry, retried }: Overview): Html {
   const { ok, text } = verdict(report);
+  const outcome = retried && `Job ${retried.job} ${outcomes[retried.outcome]}`;
   const linked = Object.entries({ Grafana: links.grafana, Jaeger: links.jaeger }).filter(([, url]) => url);
   return layout({
-    title: `${ok ? 'ok' : 'missed'} – Pulse`,
+    title: `${outcome ? `${outcome} ` : ''}${ok ? 'ok' : 'problem'} – Pulse`,
     live: true,
     aside: html`<p class="verdict" id="verdict" data-part role="status">${stateMark(ok, text, text)}</p>
       <nav aria-label="Other tools">${linked.map(([name, url]) => html`<a href="${url}">${name}</a> `)}</nav>
+      <button id="pause" hidden>Pause</button>
       <form method="post" action="/pulse/sign-out"><button id="sign-out">Sign out</button></form>`,
-    body: html`${retried && html`<p class="card" role="status">Job ${retried.job} ${outcomes[retried.outcome]}</p>`}
+    body: html`${outcome && html`<p class="card" role="status">${outcome}</p>`}
       <p class="problem" id="stale" role="alert" hidden>
         These figures are outdated, because the platform does not respond.
       </p>
-      ${targetTiles(report, samples)} ${alertsNotice(report)}
+      ${targetTiles(report, samples)} ${cards.alertsNotice(report)}
       <div class="cards">
-        ${routesCard(report)} ${failedJobsCard(report, mayRetry)} ${slowRequestsCard(report, links.jaeger)}
-        ${slowQueriesCard(report, links.jaeger)} ${cacheCard(report)} ${processesCard(report)}
+        ${cards.routesCard(report)} ${cards.failedJobsCard(report, mayRetry)}
+        ${cards.slowRequestsCard(report, links.jaeger)} ${cards.slowQueriesCard(report, links.jaeger)}
+        ${cards.cacheCard(report)} ${cards.processesCard(report)}
       </div>
       <p class="note" id="at" data-part>
         Sampled at ${report.at === null ? '–' : timeOfDay(report.at)}; times are UTC.

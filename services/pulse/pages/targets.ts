@@ -50,9 +50,11 @@ export function targetTiles({ targets }: PulseReport, samples: readonly Sample[]
   return html`<div class="tiles">${targets.map((target) => tile(target, samples, now))}</div>`;
 }
 
-export function verdict({ targets, at }: PulseReport): { ok: boolean; text: string } {
+export function verdict({ targets, processes, at }: PulseReport): { ok: boolean; text: string } {
   if (at === null) return { ok: false, text: 'waiting for the first measurement' };
   const missed = targets.filter(({ ok }) => !ok).map(({ name }) => texts[name].title.toLowerCase());
-  if (missed.length === 0) return { ok: true, text: 'all targets are met' };
-  return { ok: false, text: `${missed.length} of ${targets.length} missed: ${missed.join(', ')}` };
+  const down = processes.filter(({ up }) => !up).map(({ service, address }) => service ?? address);
+  const lead = down.length > 0 ? `down: ${down.join(', ')}; ` : '';
+  if (missed.length === 0) return { ok: !lead, text: `${lead}all targets are met` };
+  return { ok: false, text: `${lead}${missed.length} of ${targets.length} missed: ${missed.join(', ')}` };
 }

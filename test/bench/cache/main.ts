@@ -22,7 +22,7 @@ import { openRecords } from './records.ts';
 const some = (count: number): number => Math.max(1, Math.round(count * scale));
 const rounds = Math.max(2, some(5));
 const warmUp = some(20_000);
-const requests = some(4_000);
+const requests = some(20_000); // `cpuOf` has ticks of 10 ms: 0.5 µs of a request
 const hitRecords = 1_000;
 const storms = Math.max(1, some(3));
 const raceSeconds = some(6);

@@ -57,7 +57,7 @@ export function withDeadline<T>(reply: Promise<T>, ms: number): Promise<T> {
   const timer = setTimeout(() => {
     setImmediate(() => reject(new DeadlineExceeded(`no answer within ${ms} ms`)));
   }, ms);
-  void reply.then(resolve, reject).finally(() => clearTimeout(timer));
+  void reply.then(resolve, reject).then(() => clearTimeout(timer));
   return promise;
 }
 
