@@ -111,6 +111,7 @@ const pairs = services
 write('auth', 'service-secrets', pairs.join(','));
 const contentServerUrl = `postgres://content_server:${contentServer}@postgres:5432/platform`;
 ensureSecret('content-server', 'database-url', contentServerUrl);
+// Written at each start: if one of the two volumes was lost, both copies agree again.
 for (const user of ['content-cache', 'content-server'])
   write('kafka', `${user}-password`, ensureSecret(user, 'kafka-password', random()));
 ensureSecret('auth', 'key-secret', random());

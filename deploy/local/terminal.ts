@@ -18,7 +18,7 @@ const lineEveryMs = 5_000;
 
 export const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 
-/** Shows the launcher's steps: on a terminal in its last line, otherwise each long step prints a line every 5 s. */
+/** Shows the launcher's steps: in the last line of a terminal with escapes, else a line every 5 s for a long step. */
 export function createTerminal(out: NodeJS.WriteStream = process.stdout) {
   // If the reader of the output ends (`npm start | head`), the stack keeps running.
   out.on('error', () => {});

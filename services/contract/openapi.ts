@@ -19,17 +19,18 @@ export function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
     io,
     override({ jsonSchema: made }) {
-      // Otherwise generated clients use 32 bits, and refuse replies with a field that a later release adds.
-      if (made.type === 'integer' && made.maximum! > 2 ** 31) made.format = 'int64';
-      // Generated clients parse a time first, and then fail when they match the object against a pattern.
-      if (made.format === 'date-time') delete made.pattern;
-      if (io === 'output' && made.additionalProperties === false) delete made.additionalProperties;
-      // Swift's and NSwag's generators read null in a list of types, but not in anyOf.
+      // Swift's and NSwag's generators read null in a list of types, but not in anyOf. This is the first step, because
+      // zod may call this function for `one` later.
       const [one, other] = made.anyOf ?? [];
       if (other?.type === 'null' && !one!.enum) {
         delete made.anyOf;
         Object.assign(made, { ...one, ...made, type: [one!.type, 'null'] });
       }
+      // Otherwise generated clients use 32 bits, and refuse replies with a field that a later release adds.
+      if ([made.type].flat()[0] === 'integer' && made.maximum! > 2 ** 31) made.format = 'int64';
+      // Generated clients parse a time first, and then fail when they match the object against a pattern.
+      if (made.format === 'date-time') delete made.pattern;
+      if (io === 'output' && made.additionalProperties === false) delete made.additionalProperties;
     },
   }) as Json;
   return json;

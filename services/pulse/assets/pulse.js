@@ -16,9 +16,9 @@ function replacePart(part, next) {
   // Screen readers announce new content of a status, but no new status.
   if (part.getAttribute('role') === 'status') return part.replaceChildren(...next.childNodes);
   const focused = part.contains(document.activeElement) ? document.activeElement.id : '';
-  const scrolled = [...part.querySelectorAll('.scroll')].map(({ id, scrollLeft }) => ({ id, scrollLeft }));
+  const kept = [...part.querySelectorAll('[tabindex]')].map((box) => [box.id, box.scrollLeft, box.scrollTop]);
   part.replaceWith(next);
-  for (const { id, scrollLeft } of scrolled) document.getElementById(id)?.scrollTo({ left: scrollLeft });
+  for (const [id, left, top] of kept) document.getElementById(id)?.scrollTo({ left, top });
   // If the focused element no longer exists, the focus goes to the scrolling element of the part.
   const place = focused && (document.getElementById(focused) ?? next.querySelector('.scroll'));
   if (place) place.focus({ preventScroll: true });

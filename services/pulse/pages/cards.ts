@@ -33,8 +33,7 @@ export function routesCard({ routes }: PulseReport): Html {
       failed,
     ]);
   const body = table('routes', columns, rows, 'No requests.');
-  const note =
-    'At the gateway in the last 5 minutes. At most 15 routes: most failures first, then the slowest.';
+  const note = 'At the gateway in the last 5 minutes. At most 15: most failures first, then the slowest.';
   return card('routes', 'Routes', note, body);
 }
 

@@ -58,10 +58,11 @@ export function startSampler(bases: readonly string[]) {
 
   async function take(): Promise<void> {
     const addresses = [...new Set((await Promise.all(bases.map(processesAt))).flat())];
-    processes = watch(addresses, Date.now());
+    const watched = watch(addresses, Date.now());
     const scrapes = await Promise.all(addresses.map(scrape));
     const at = Date.now();
-    const increases = sum(processes.map((process, index) => process.take(at, scrapes[index])));
+    const increases = sum(watched.map((process, index) => process.take(at, scrapes[index])));
+    processes = watched; // Not before: a new process would be shown as down until its reply.
     const gauges = gaugesOf(scrapes.filter((one) => one !== undefined));
     const sample: Sample = { at, increases, gauges, values: new Map() };
     samples.push(sample);
