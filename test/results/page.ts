@@ -16,7 +16,7 @@ ${generated}
 - Everything that is compared ran on one machine in one run, after a warm-up. Gateways, hits and storms ran in alternating rounds; races and clears one after the other.
 - In the tables "ours" is this platform.
 - CPU is the time that the processes used, user and system.
-- Absolute times differ on other machines, ratios less. In one run, the slowest round often has 1.4 to 1.7 times the figures of the fastest. Four runs of 2026-11-27 and 28 gave 0.73 to 0.94 times the CPU of fast-gateway, and 1.04 to 1.33 times the CPU of GET, SET, DEL for a hit; the code and the speed of the machine changed between them. In the last three of them the p99 of a call of clear-model was 8.5 to 13.8 ms. Treat a goal that is passed or missed by less than 20 % as undecided.
+- Absolute times differ on other machines, ratios less. In one run, the slowest round often has 1.4 to 1.7 times the figures of the fastest. Runs of 2026-11-27 and 28 gave 0.73 to 0.94 times the CPU of fast-gateway, 0.98 to 1.33 times the CPU of GET, SET, DEL for a hit (0.98 in the last run, whose rounds are five times as long), and a p99 of 8.5 to 13.8 ms for a call of clear-model. The code and the speed of the machine changed between them. Treat a goal that is passed or missed by less than 20 % as undecided.
 - Notes come from profiles and trials on this machine. Their raw output was not kept.`;
 
 const verificationIntro = `# Verification
