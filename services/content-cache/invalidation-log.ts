@@ -17,6 +17,8 @@ export type InvalidationLog = ReturnType<typeof createInvalidationLog>;
 const maxQueue = 10_000;
 const maxBatch = 1_000;
 const flushIntervalMs = 1_000;
+/** Number of new rows that are written at once: those of a busy second would occupy PostgreSQL for 10 ms. */
+const flushAt = 100;
 
 const insert = `INSERT INTO content.invalidation (at, source, requested_by, target, keys_deleted)
   SELECT * FROM json_to_recordset($1)
@@ -77,8 +79,8 @@ export function createInvalidationLog(query: Database['query'], logger: Logger) 
       lines.info(row, 'cleared');
       if (queue.length >= maxQueue) return void (dropped += 1);
       queue.push({ at: new Date(), ...row });
-      // Once for each full batch: while PostgreSQL is unreachable, a flush for every further row would fail, too.
-      if (queue.length % maxBatch === 0) void flush();
+      // Not for each row: while PostgreSQL is unreachable, every flush fails.
+      if (queue.length % flushAt === 0) void flush();
     },
     /** Lists rows after the row with the id `after`, newest first. The rows of this process are complete. */
     async list({ model, id, since }: InvalidationFilter, after: number | undefined, limit: number) {
