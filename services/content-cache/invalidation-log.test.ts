@@ -17,12 +17,15 @@ function add(count: number): void {
     log.add({ model: 'webform', id }, 1, { requestedBy: 'test', source: 'http' });
 }
 
-test('writes rows as soon as a batch is full', () => {
+test('writes rows as soon as a hundred wait, again after a success', async () => {
   const query = start(() => Promise.resolve());
-  add(999);
-  expect(query).not.toHaveBeenCalled();
-  add(1);
-  expect(query).toHaveBeenCalledTimes(1);
+  for (let times = 1; times <= 3; times += 1) {
+    add(99);
+    expect(query).toHaveBeenCalledTimes(times - 1);
+    add(1);
+    expect(query).toHaveBeenCalledTimes(times);
+    await new Promise(setImmediate);
+  }
 });
 
 test('writes the queued rows when the process stops', async () => {
@@ -39,6 +42,6 @@ test('does not retry once per clear while rows cannot be written', async () => {
     add(100);
     await new Promise(setImmediate);
   }
-  // One for each thousand rows of a full queue, and one each second.
+  // One for the first hundred rows and for each thousand of a full queue, and one each second.
   expect(query.mock.calls.length).toBeLessThanOrEqual(12 + (performance.now() - began) / 1_000);
 });

@@ -17,7 +17,7 @@ export type InvalidationLog = ReturnType<typeof createInvalidationLog>;
 const maxQueue = 10_000;
 const maxBatch = 1_000;
 const flushIntervalMs = 1_000;
-/** Number of new rows that are written at once: those of a busy second would occupy PostgreSQL for 10 ms. */
+/** Number of rows that do not wait for the timer: those of a busy second would occupy PostgreSQL for 10 ms. */
 const flushAt = 100;
 
 const insert = `INSERT INTO content.invalidation (at, source, requested_by, target, keys_deleted)
@@ -79,8 +79,8 @@ export function createInvalidationLog(query: Database['query'], logger: Logger) 
       lines.info(row, 'cleared');
       if (queue.length >= maxQueue) return void (dropped += 1);
       queue.push({ at: new Date(), ...row });
-      // Not for each row: while PostgreSQL is unreachable, every flush fails.
-      if (queue.length % flushAt === 0) void flush();
+      // Not for each further row or hundred: while PostgreSQL is unreachable, every flush fails.
+      if (queue.length === flushAt || queue.length % maxBatch === 0) void flush();
     },
     /** Lists rows after the row with the id `after`, newest first. The rows of this process are complete. */
     async list({ model, id, since }: InvalidationFilter, after: number | undefined, limit: number) {
